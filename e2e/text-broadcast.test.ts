@@ -133,6 +133,34 @@ test("each member and each number gets a text message once, with its own values,
   );
 });
 
+test("failed text messages are tried again by name, as a job, and those that arrived stay one message", async () => {
+  const list = await segment();
+  const [one, other] = [await member(list), await member(list)];
+  answers.set(other.number, { status: 400, body: '{"message":"No such number"}' });
+  const smsId = await sms([list]);
+  const { sentCount, failedCount } = await send(smsId);
+  assert.deepEqual([sentCount, failedCount], [1, 1]);
+  const replay = async (body: object) => api("POST", "sends/replay", body);
+  for (const body of [{ smsId, emailId: 1 }, { smsId: "x" }, { smsId, code: 100_000 }])
+    assert.equal((await replay(body)).status, 400, JSON.stringify(body));
+  for (const body of [{ smsId: 2_000_000_000 }, { smsId: 2_000_000_000, code: 400 }])
+    assert.equal((await replay(body)).status, 404);
+  assert.equal((await replay({ tweetId: 1 })).status, 409);
+  answers.clear();
+  const { job } = (await replay({ smsId, code: 400 })).body as Any;
+  await eventually(async () => {
+    const found = ((await api("GET", `jobs/${job.id}`)).body as Any).job;
+    assert.deepEqual([found.state, found.done], ["done", 1]);
+  });
+  await eventually(async () => assert.equal(textsTo(other.number).length, 2));
+  await eventually(async () => {
+    const { sends } = (await api("GET", `sends?channel=sms&smsId=${smsId}&state=sent`)).body as Any;
+    assert.equal(sends.length, 2);
+  });
+  assert.equal(textsTo(one.number).length, 1);
+  assert.equal(((await api("GET", `smses/${smsId}`)).body as Any).sms.sentCount, 2);
+});
+
 test("a text message to single contacts, one without segments, and odd bodies begin nothing", async () => {
   const list = await segment();
   const one = await member(list);

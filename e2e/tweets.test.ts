@@ -208,6 +208,18 @@ test("a tweet waits while the provider is away, is suppressed by a no that comes
   }
 });
 
+test("a failed tweet is tried again by name, as a job, and is counted once", async () => {
+  const [tweetId, refused] = [await tweet(), await contact()];
+  const posts = () => postsTo(refused.handle).length;
+  answers.set(refused.handle, { status: 400, body: '{"message":"Too long"}' });
+  await ask(tweetId, [refused.id]);
+  await becomes(tweetId, refused.id, "failed");
+  answers.clear();
+  await made("sends/replay", { tweetId });
+  await becomes(tweetId, refused.id, "sent");
+  assert.deepEqual([posts(), (await tweetOf(tweetId)).sentCount], [2, 1]);
+});
+
 test("a tweet of unknown outcome is not posted again, until somebody decides it once", async () => {
   const tweetId = await tweet();
   const [one, other] = [await contact(), await contact()];

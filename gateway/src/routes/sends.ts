@@ -11,6 +11,7 @@ import {
   ListedTweetSchema,
   TweetMethodService,
 } from "@tidings/proto/tidings/content/v1/tweet";
+import type { Outgoing } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import { messageWriter } from "../rest/message-json.ts";
 import { type Answer, jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
@@ -50,11 +51,6 @@ const RESOLUTION = objectBody({
   properties: { as: { enum: ["sent", "failed", "again"] } },
   required: ["as"],
 });
-const REPLAY = objectBody({
-  type: "object",
-  properties: { emailId: WHOLE_NUMBER, code: WHOLE_NUMBER },
-  required: ["emailId"],
-});
 const PAGE = 100;
 /** The channels, and the members that name the entity of a send: mails to users and addresses are of an email, too. */
 const ITEM_OF = {
@@ -70,6 +66,12 @@ const ITEMS = [...new Set(Object.values(ITEM_OF))];
 const itemParameter = (name: string, description: string) => ({
   ...{ name, description },
   schema: { type: "integer", minimum: 1 } as const,
+});
+/** Exactly one of the entities is named. */
+const REPLAYED = ["emailId", "smsId", "tweetId", "notificationId"] as const;
+const REPLAY = objectBody({
+  type: "object",
+  properties: Object.fromEntries([...REPLAYED, "code"].map((name) => [name, WHOLE_NUMBER])),
 });
 const SENDS_QUERY: QueryForm<{
   channel: Channel;
@@ -125,6 +127,23 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
   const notifications = clients.of(NotificationMethodService);
   const notices = clients.of(NoticeService);
   const rpc = EmailMethodService.method;
+  const replay = (
+    member: (typeof REPLAYED)[number],
+    id: number,
+    code: number,
+    options: Outgoing,
+  ): Promise<{ jobId: string }> => {
+    switch (member) {
+      case "emailId":
+        return emails.replaySends({ emailId: id, code }, options);
+      case "smsId":
+        return smses.replaySmsSends({ smsId: id, code }, options);
+      case "tweetId":
+        return tweets.replayTweetSends({ tweetId: id, code }, options);
+      case "notificationId":
+        return notifications.replayNotificationSends({ notificationId: id, code }, options);
+    }
+  };
   return [
     route({
       method: "GET",
@@ -159,16 +178,22 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
     route({
       method: "POST",
       path: "/sends/replay",
-      summary: "Try failed sends of an email again",
+      summary: "Try failed sends of an email, a text message, a tweet or a notification again",
       rpc: rpc.replaySends,
+      right: {
+        ...{ base: "email:emails", verb: "edit" },
+        orElse:
+          "that of the channel besides emails: `sms:smses:edit`, `svcSocial:tweets:edit`, `notification:notifications:edit`",
+      },
       body: REPLAY,
       answer: jsonAnswer(closed({ success: { const: 1 }, job: closed({ id: TEXT }) })),
       errors: [404, 409],
-      async handle({ body: { emailId, code }, options }) {
-        const { jobId } = await emails.replaySends(
-          { emailId: idInMember("emailId", emailId), code: idInMember("code", code) },
-          options,
-        );
+      async handle({ body, options }) {
+        const [member = "emailId", ...others] = REPLAYED.filter((name) => body[name] !== undefined);
+        if (others.length > 0) throw badRequest(`${member} does not go with ${others.join(", ")}.`);
+        const id = idInMember(member, body[member]);
+        const code = idInMember("code", body.code);
+        const { jobId } = await replay(member, id, code, options);
         return { success: 1, job: { id: jobId } };
       },
     }),

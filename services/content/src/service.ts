@@ -43,7 +43,7 @@ import { browserScript } from "./browser-folder.ts";
 import { openCallbacks } from "./callback/service.ts";
 import { categories } from "./category/category.ts";
 import { messageMethods } from "./chain/message-methods.ts";
-import { openChannels } from "./channels.ts";
+import { openChannels, TEXT_KINDS } from "./channels.ts";
 import type { ContentConfig } from "./config.ts";
 import { forgetSegments } from "./family/forget.ts";
 import { references } from "./family/references.ts";
@@ -88,6 +88,7 @@ import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
 import { openTexts } from "./text/service.ts";
 import { settleClicks } from "./text/settle-clicks.ts";
+import type { TextSending } from "./text/text-sending.ts";
 import { TWEET_FACTS } from "./tweet/tweet-kind.ts";
 import { tweetMethods } from "./tweet/tweet-methods.ts";
 import { openFiles } from "./uploads.ts";
@@ -185,7 +186,10 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const replies = openReplies(foundation);
   const kept = openKeptMails(foundation, mail);
   const messageRows = marketingMessages(context);
-  const ledgers = { database, outbox, findVisible, wake: mail.wake };
+  const ledgerOf = ({ way }: TextSending) => ({
+    ...{ database, outbox, findVisible, wake: mail.wake },
+    hasTransport: way !== undefined,
+  });
   const texts = openTexts(foundation, { rows: smsRows, findVisible, mail, sending: channels.sms });
   const sender =
     config.CONTENT_ROLE === "all" ? openSender(foundation, mail, channels) : { work: {}, jobs: [] };
@@ -248,8 +252,8 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...notices.services,
       ...kept.services,
       implementResource(TweetService, context),
-      implement(TweetMethodService, tweetMethods(ledgers)),
-      implement(NotificationMethodService, notificationMethods(ledgers)),
+      implement(TweetMethodService, tweetMethods(ledgerOf(channels.tweet))),
+      implement(NotificationMethodService, notificationMethods(ledgerOf(channels.notification))),
     ],
     ports: { web: web.port },
     work: {
@@ -268,6 +272,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...visits.jobs,
       ...sender.jobs,
       ...sends.jobs,
+      ...TEXT_KINDS.map(({ replays }) => replays.jobs({ database, log: foundation.log, wake: mail.wake })),
       ...notices.jobs,
       ...callbacks.jobs,
       partitionUpkeep(database, foundation.log, partitionedTables(config.HITS_DAYS)),

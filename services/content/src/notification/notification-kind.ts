@@ -1,4 +1,5 @@
 import { NotificationSendsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { NotificationSchema } from "@tidings/proto/tidings/content/v1/notification";
 import type { TextChannel } from "../text/text-channel.ts";
 import { itemMembers, textFacts, textMembers } from "../text/text-facts.ts";
 import { textKind } from "../text/text-kind.ts";
@@ -40,4 +41,5 @@ export const NOTIFICATION_KIND = textKind({
   facts: NOTIFICATION_FACTS,
   lane: "send_notification",
   written: ["heading", "message", "url", "button", "utm_tags", "language", "mobile"],
+  schema: NotificationSchema,
 });

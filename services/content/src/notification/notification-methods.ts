@@ -8,9 +8,9 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { listedMembers, type TextLedgerOptions, textLedger } from "../text/text-ledger.ts";
 import { factReader } from "../visit/fact-kind.ts";
 import { readContent } from "./notification-content.ts";
-import { NOTIFICATION_FACTS } from "./notification-kind.ts";
+import { NOTIFICATION_KIND } from "./notification-kind.ts";
 
-const ledgerOf = textLedger(NOTIFICATION_FACTS, ["provider_id", "is_mobile", "date_read", "click_count"]);
+const ledgerOf = textLedger(NOTIFICATION_KIND, ["provider_id", "is_mobile", "date_read", "click_count"]);
 const UNNAMED =
   "Sends of notifications are listed of a notification (notificationId), of a contact (contactId), or with state=unknown.";
 
@@ -22,6 +22,8 @@ export function notificationMethods(options: TextLedgerOptions): Handlers<typeof
       const { sends, next } = await ledger.list({ ...asked, itemId }, call, UNNAMED);
       return { sends: sends.map(listed), next };
     },
+    replayNotificationSends: ({ notificationId: itemId, code }, call) =>
+      ledger.replay({ itemId, code }, call),
     resolveNotificationSend: async (asked, call) => listed(await ledger.resolve(asked, call)),
   };
 }
@@ -31,7 +33,7 @@ function listed(row: Row): MessageInitShape<typeof ListedNotificationSchema> {
   const { content: text, ...content } = readContent(row.content ?? "");
   const dateRead = time("date_read");
   return {
-    ...listedMembers(NOTIFICATION_FACTS.channel, row),
+    ...listedMembers(NOTIFICATION_KIND.channel, row),
     ...{ ...content, text },
     notificationId: number("notification_id"),
     isMobile: flag("is_mobile"),

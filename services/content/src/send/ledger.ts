@@ -6,10 +6,10 @@ import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { EmailMethodService, SendSchema } from "@tidings/proto/tidings/content/v1/email";
-import { notValid } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Handlers } from "@tidings/rpc/definition";
-import { badRequest, conflict, invalid, notFound } from "@tidings/rpc/fault";
+import { badRequest } from "@tidings/rpc/fault";
+import { EMAIL_REPLAYS } from "./email-replays.ts";
 import {
   isOwned,
   ledgerMembers,
@@ -22,7 +22,7 @@ import {
   resolveRow,
 } from "./ledger-rows.ts";
 import { NO_TRANSPORT } from "./mail-parts.ts";
-import { planReplay } from "./replay-sends.ts";
+import { requestReplay } from "./replay-sends.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
 import { SendState } from "./send-tables.ts";
 
@@ -72,7 +72,6 @@ const findStatement = prepared(
   `select s.contact_id from sends s where s.id = $1::bigint and ${isOwned("emails", "email_id", "$2")}`,
 );
 /** The highest reply code (RFC 5321, 4.2). */
-const CODE_MAX = 599;
 
 /** The ledger as callers see it: sends of emails and contacts that they may view. */
 export function ledgerMethods({
@@ -104,17 +103,9 @@ export function ledgerMethods({
       const isAsked = ({ contact_id }: Row) => !contactId || Number(contact_id) === contactId;
       return { sends: visible.filter(isAsked).map(toSend), next: nextPage(rows, page) };
     },
-    async replaySends({ emailId, code }, call) {
-      if (emailId === 0) throw invalid([notValid("emailId", "The id of an email is required.")]);
-      if (code > CODE_MAX)
-        throw invalid([notValid("code", `It is a code of a mail server, to ${CODE_MAX}.`)]);
-      if (!hasTransport) throw conflict(NO_TRANSPORT);
-      const asked = { emailId, code: code || null, ownerId: ownerOf(call, Verb.EDIT) };
-      const jobId = await database.transaction(call.deadlineMs, (transaction) =>
-        planReplay(transaction, asked),
-      );
-      if (jobId === undefined) throw notFound();
-      return { jobId };
+    replaySends({ emailId: itemId, code }, call) {
+      const refusal = hasTransport ? undefined : NO_TRANSPORT;
+      return requestReplay(database, EMAIL_REPLAYS, { member: "emailId", itemId, code, refusal }, call);
     },
     resolveSend: async (asked, call) => toSend(await resolveRow(resolving, asked, call)),
   };

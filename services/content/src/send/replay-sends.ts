@@ -1,21 +1,58 @@
+import type { DescMessage } from "@bufbuild/protobuf";
 import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import { subjectIn } from "@tidings/jobs/records";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
-import type { Outbox } from "@tidings/messaging/outbox";
-import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { notValid } from "@tidings/resource/json-member";
+import type { Call } from "@tidings/rpc/call";
+import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
-import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
+import { ownerOf } from "./ledger-rows.ts";
 import { OF_MESSAGES } from "./send-tables.ts";
 
 const SLICE = 2_000;
+/** The largest number of a code's column. */
+const CODE_MAX = 32_767;
 
-/** Failed sends of an email that are to be tried again, by the email and the code of the mail server. */
-const replayJobs = jobsOf("send_replay", { shown: { subject: EmailSchema, cancel: () => undefined } });
+/** A ledger whose failed sends may be tried again. */
+export interface ReplayedLedger {
+  /** The kind of the jobs. */
+  kind: string;
+  table: string;
+  /** The entities that messages are made of, the column of the ledger that names one, and their message. */
+  items: string;
+  item: string;
+  schema: DescMessage;
+  hasBroadcasts?: boolean;
+  /** The columns of sends that are due again, for `publish`. */
+  columns: string;
+}
+
+export interface ReplayOptions {
+  database: Database;
+  log: Log;
+  /** Publishes that sends are due again. Nothing is published when absent. */
+  publish?: (transaction: Transaction, sends: Row[]) => Promise<void>;
+  /** Called once sends are due again. */
+  wake(): void;
+}
+
+/** Failed sends of an entity that are to be tried again, each under its key: nobody gets a second message. */
+export interface Replays {
+  /** Plans it. Answers the id of the job; undefined for an unknown entity, and for one of others. */
+  plan(
+    transaction: Transaction,
+    asked: { itemId: number; code: number | null; ownerId: number | null },
+  ): Promise<string | undefined>;
+  /** Lets the sends be tried again, a slice in a transaction. */
+  jobs(options: ReplayOptions): JobOptions;
+}
 
 interface Replay extends Record<string, unknown> {
-  emailId: number;
+  itemId: number;
   /** The code with which they failed; any when null. */
   code: number | null;
   /** The last send that is done, and the last one that had failed at the start. */
@@ -24,80 +61,99 @@ interface Replay extends Record<string, unknown> {
   replayed: number;
 }
 
-const emailStatement = prepared(
-  "sends_replay_email",
-  `select e.id, e.name, e.created_by, coalesce((select max(id) from sends s where s.email_id = e.id and s.state = 'failed'), 0) as last
-   from emails e where e.id = $1::integer and ($2::integer is null or e.created_by = $2::integer)`,
-);
-const recordStatement = prepared(
-  "sends_replay_record",
-  "select id from job_records where kind = 'send_replay' and key = $1 order by id desc limit 1",
-);
-/** A slice of those that had failed: one that fails once more meanwhile is behind it. A marketing message went on to its next channel: its mail stays failed. */
-const replayStatement = prepared(
-  "sends_replay",
-  `with slice as (
-     select id, code from sends where email_id = $1::integer and state = 'failed' and id > $2::bigint and id <= $3::bigint
-     order by id limit ${SLICE} for update
-   ), replayed as (
-     update sends s set state = 'waiting', version = s.version + 1, lease_token = s.lease_token + 1, due_at = now(), attempts = 0,
-       started_at = null, code = null, reason = null
-     from slice where s.id = slice.id and s.occasion not like '${OF_MESSAGES}%' and ($4::smallint is null or slice.code = $4::smallint)
-     returning s.*
-   ), recounted as (
-     update broadcasts b set counts = null where b.id in (select broadcast_id from replayed)
-   )
-   select (select max(id) from slice) as position, (select count(*) from slice) as size, ${FACT_COLUMNS}
-   from (select 1) as always left join replayed on true`,
-);
-
-/** Plans that failed sends of an email are tried again, each under its key. Answers the id of the job; undefined for an unknown email, and for one of others. */
-export async function planReplay(
-  transaction: Transaction,
-  { emailId, code, ownerId }: { emailId: number; code: number | null; ownerId: number | null },
-): Promise<string | undefined> {
-  const [email] = await transaction.query(emailStatement, [emailId, ownerId]);
-  if (!email) return undefined;
-  const key = `${emailId} ${code ?? "any"}`;
-  const payload: Replay = { emailId, code, after: 0, last: Number(email.last), replayed: 0 };
-  replayJobs.add(transaction, [{ key, payload, subject: subjectIn(email) }]);
-  const [record] = await transaction.query(recordStatement, [key]);
-  return record?.id ?? "";
-}
-
-export interface ReplayOptions {
-  database: Database;
-  outbox: Outbox;
-  log: Log;
-  /** Called once sends are due again. */
-  wake(): void;
-}
-
-/** Lets failed sends be tried again, a slice in a transaction. */
-export function sendReplays({ database, outbox, log, wake }: ReplayOptions): JobOptions {
+export function replaysOf(ledger: ReplayedLedger): Replays {
+  const jobs = jobsOf(ledger.kind, { shown: { subject: ledger.schema, cancel: () => undefined } });
+  const { find, record, replay } = statementsOf(ledger);
   return {
-    database,
-    log,
-    jobs: replayJobs,
-    async work(transaction, job) {
-      const payload = job.payload as Replay;
-      const { emailId, code, after, last } = payload;
-      const rows = await transaction.query(replayStatement, [emailId, after, last, code]);
-      const replayed = rows.filter(({ hash }) => hash !== null);
-      if (replayed.length > 0) {
-        const emails = await emailsOfSends(transaction, idsOfEmails(replayed));
-        outbox.append(transaction, sendEvents("queued", replayed, emails));
-        transaction.afterCommit(wake);
-      }
-      const done = payload.replayed + replayed.length;
-      const progress = { done, result: { sends: done } };
-      return Number(rows[0]?.size) < SLICE
-        ? { state: "done", progress }
-        : {
-            state: "again",
-            payload: { ...payload, after: Number(rows[0]?.position), replayed: done },
-            progress,
-          };
+    async plan(transaction, { itemId, code, ownerId }) {
+      const [item] = await transaction.query(find, [itemId, ownerId]);
+      if (!item) return undefined;
+      const key = `${itemId} ${code ?? "any"}`;
+      const payload: Replay = { itemId, code, after: 0, last: Number(item.last), replayed: 0 };
+      jobs.add(transaction, [{ key, payload, subject: subjectIn(item) }]);
+      const [row] = await transaction.query(record, [key]);
+      return row?.id ?? "";
     },
+    jobs: ({ database, log, publish, wake }) => ({
+      database,
+      log,
+      jobs,
+      async work(transaction, job) {
+        const payload = job.payload as Replay;
+        const { itemId, code, after, last } = payload;
+        const rows = await transaction.query(replay, [itemId, after, last, code]);
+        const replayed = rows.filter(({ hash }) => hash !== null);
+        if (replayed.length > 0) {
+          await publish?.(transaction, replayed);
+          transaction.afterCommit(wake);
+        }
+        const done = payload.replayed + replayed.length;
+        const progress = { done, result: { sends: done } };
+        return Number(rows[0]?.size) < SLICE
+          ? { state: "done", progress }
+          : {
+              state: "again",
+              payload: { ...payload, after: Number(rows[0]?.position), replayed: done },
+              progress,
+            };
+      },
+    }),
+  };
+}
+
+/** The request of a caller. `member` names the entity in the request; `refusal` says why nothing can leave, where nothing can. */
+export interface AskedReplay {
+  member: string;
+  itemId: number;
+  code: number;
+  refusal: string | undefined;
+}
+
+/** Plans a replay for a caller. INVALID_ARGUMENT names the member; ABORTED where no transport is set up; NOT_FOUND for an unknown entity. */
+export async function requestReplay(
+  database: Database,
+  { plan }: Replays,
+  { member, itemId, code, refusal }: AskedReplay,
+  call: Call,
+): Promise<{ jobId: string }> {
+  if (itemId === 0) throw invalid([notValid(member, "The id is required.")]);
+  if (code > CODE_MAX) throw invalid([notValid("code", `It is a code, to ${CODE_MAX}.`)]);
+  if (refusal !== undefined) throw conflict(refusal);
+  const asked = { itemId, code: code || null, ownerId: ownerOf(call, Verb.EDIT) };
+  const jobId = await database.transaction(call.deadlineMs, (transaction) => plan(transaction, asked));
+  if (jobId === undefined) throw notFound();
+  return { jobId };
+}
+
+function statementsOf({ kind, table, items, item, hasBroadcasts, columns }: ReplayedLedger) {
+  const recounted = hasBroadcasts
+    ? ", recounted as (update broadcasts b set counts = null where b.id in (select broadcast_id from replayed))"
+    : "";
+  return {
+    find: prepared(
+      `${kind}_item`,
+      `select i.id, i.name, i.created_by, coalesce((select max(id) from ${table} s where s.${item} = i.id and s.state = 'failed'), 0) as last
+       from ${items} i where i.id = $1::integer and ($2::integer is null or i.created_by = $2::integer)`,
+    ),
+    record: prepared(
+      `${kind}_record`,
+      `select id from job_records where kind = '${kind}' and key = $1 order by id desc limit 1`,
+    ),
+    // A slice of those that had failed: one that fails once more meanwhile is behind it. A marketing message went on to its next channel: its send stays
+    // failed.
+    replay: prepared(
+      kind,
+      `with slice as (
+         select id, code from ${table} where ${item} = $1::integer and state = 'failed' and id > $2::bigint and id <= $3::bigint
+         order by id limit ${SLICE} for update
+       ), replayed as (
+         update ${table} s set state = 'waiting', version = s.version + 1, lease_token = s.lease_token + 1, due_at = now(), attempts = 0,
+           started_at = null, code = null, reason = null
+         from slice where s.id = slice.id and s.occasion not like '${OF_MESSAGES}%' and ($4::smallint is null or slice.code = $4::smallint)
+         returning s.*
+       )${recounted}
+       select (select max(id) from slice) as position, (select count(*) from slice) as size, ${columns}
+       from (select 1) as always left join replayed on true`,
+    ),
   };
 }

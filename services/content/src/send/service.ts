@@ -18,6 +18,7 @@ import type { LinkPreview } from "../web/preview.ts";
 import { winnerDecisions } from "./decide-winner.ts";
 import { emailMethods, type SendMethods } from "./email-methods.ts";
 import { emailPreviewRoutes } from "./email-preview.ts";
+import { EMAIL_REPLAYS } from "./email-replays.ts";
 import { clickJudgement } from "./judge-clicks.ts";
 import type { MailParts } from "./mail-parts.ts";
 import { openRoutes } from "./open-routes.ts";
@@ -28,8 +29,8 @@ import { openRecorder } from "./record-opens.ts";
 import { viewRecorder } from "./record-views.ts";
 import { sendMethods } from "./render-again.ts";
 import { sendRenderer } from "./render-send.ts";
-import { sendReplays } from "./replay-sends.ts";
-import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendsOf } from "./send-facts.ts";
+import { replyFacts } from "./reply-events.ts";
+import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents, sendsOf } from "./send-facts.ts";
 import { unsubscribeForms } from "./unsubscribe-form.ts";
 import { unsubscribeRoutes } from "./unsubscribe-routes.ts";
 
@@ -95,7 +96,13 @@ export function openSends(
     }),
     written: sendMethods({ database, log, links, render }),
     jobs: [
-      sendReplays({ database, outbox, log, wake }),
+      EMAIL_REPLAYS.jobs({
+        ...{ database, log, wake },
+        async publish(transaction, replayed) {
+          const emails = await emailsOfSends(transaction, idsOfEmails(replayed));
+          outbox.append(transaction, sendEvents("queued", replayed, emails));
+        },
+      }),
       winnerDecisions({ database, log, makeWinner, wake }),
       clickJudgement({
         ...{ database, outbox, log, ids },
@@ -104,6 +111,7 @@ export function openSends(
       preferenceJobs(database, log, upstreams),
     ],
     facts: [
+      replyFacts(database),
       factSource(database, {
         type: EmailSendsSchema.typeName,
         table: "sends",

@@ -23,13 +23,14 @@ export function openTexts(
   { database, outbox }: Foundation<ContentConfig>,
   { rows, findVisible, mail: { wake }, sending }: Texts,
 ): Required<Pick<Parts, "facts" | "services">> {
+  const hasTransport = sending.way !== undefined;
   const methods = textMethods({ database, rows, findVisible, sending, wake });
   return {
     services: [
       implement(SmsMethodService, {
         ...methods,
-        ...smsBroadcastMethods({ database, rows, hasTransport: sending.way !== undefined, wake }),
-        ...smsLedgerMethods({ database, outbox, findVisible, wake }),
+        ...smsBroadcastMethods({ database, rows, hasTransport, wake }),
+        ...smsLedgerMethods({ database, outbox, findVisible, hasTransport, wake }),
       }),
     ],
     facts: [SMS_FACTS.source(database)],

@@ -3,24 +3,25 @@ import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { SmsMethodService, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
 import type { Handlers } from "@tidings/rpc/definition";
-import { SMS_FACTS } from "./sms-facts.ts";
+import { SMS_KIND } from "./sms-kind.ts";
 import { SMS } from "./text-channel.ts";
 import { listedMembers, type TextLedgerOptions, textLedger } from "./text-ledger.ts";
 
-const ledgerOf = textLedger(SMS_FACTS, ["undelivered", "date_undelivered", "date_delivered"]);
+const ledgerOf = textLedger(SMS_KIND, ["undelivered", "date_undelivered", "date_delivered"]);
 const UNNAMED =
   "Sends of text messages are listed of a text message (smsId), of a contact (contactId), or with state=unknown.";
 
 /** The ledger of text messages as callers see it. */
 export function smsLedgerMethods(
   options: TextLedgerOptions,
-): Pick<Handlers<typeof SmsMethodService>, "listSmsSends" | "resolveSmsSend"> {
+): Pick<Handlers<typeof SmsMethodService>, "listSmsSends" | "resolveSmsSend" | "replaySmsSends"> {
   const ledger = ledgerOf(options);
   return {
     async listSmsSends({ smsId: itemId, ...asked }, call) {
       const { sends, next } = await ledger.list({ ...asked, itemId }, call, UNNAMED);
       return { sends: sends.map(toTextSend), next };
     },
+    replaySmsSends: ({ smsId: itemId, code }, call) => ledger.replay({ itemId, code }, call),
     resolveSmsSend: async (asked, call) => toTextSend(await ledger.resolve(asked, call)),
   };
 }

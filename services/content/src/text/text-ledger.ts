@@ -17,14 +17,17 @@ import {
   resolvedRow,
   resolveRow,
 } from "../send/ledger-rows.ts";
+import { requestReplay } from "../send/replay-sends.ts";
 import { SendState } from "../send/send-tables.ts";
 import type { TextChannel } from "./text-channel.ts";
-import type { TextFacts } from "./text-facts.ts";
+import type { TextKind } from "./text-kind.ts";
 
 export interface TextLedgerOptions {
   database: Database;
   outbox: Outbox;
   findVisible: FindVisible;
+  /** Is there a way for messages to leave? */
+  hasTransport: boolean;
   /** Called once a send is to go out. */
   wake(): void;
 }
@@ -34,6 +37,8 @@ export interface TextLedger {
   /** The latest sends of an entity, of a contact, or of unknown outcome. INVALID_ARGUMENT with these words where none is named. */
   list(asked: AskedTexts, call: Call, words: string): Promise<{ sends: Row[]; next: string }>;
   resolve(asked: { id: string; as: string }, call: Call): Promise<Row>;
+  /** Has failed sends of an entity tried again, as a job. */
+  replay(asked: { itemId: number; code: number }, call: Call): Promise<{ jobId: string }>;
 }
 
 interface AskedTexts {
@@ -46,13 +51,13 @@ interface AskedTexts {
 
 /** The ledger of a channel, whose rows are listed with these columns beside those of all. */
 export function textLedger(
-  { channel, columns, itemsOf, events }: TextFacts,
+  { facts: { channel, columns, itemsOf, events }, replays }: Pick<TextKind, "facts" | "replays">,
   listed: string[] = [],
 ): (options: TextLedgerOptions) => TextLedger {
-  const { name, item } = channel;
+  const { name, plural, item } = channel;
   const prefix = `${name}-`;
   const { ofItem, ofContact, unknown, ...deciding } = statementsOf(channel, columns, listed);
-  return ({ database, outbox, findVisible, wake }) => {
+  return ({ database, outbox, findVisible, hasTransport, wake }) => {
     const resolving = {
       ...{ database, findVisible, prefix, ...deciding, wake },
       async publish(transaction: Transaction, state: "sent" | "failed", row: Row) {
@@ -72,6 +77,10 @@ export function textLedger(
         return { sends, next: nextPage(rows, page, prefix) };
       },
       resolve: (asked, call) => resolveRow(resolving, asked, call),
+      replay(asked, call) {
+        const refusal = hasTransport ? undefined : `No transport of ${plural} is set up.`;
+        return requestReplay(database, replays, { ...asked, member: `${name}Id`, refusal }, call);
+      },
     };
   };
 }

@@ -1,4 +1,5 @@
 import { TweetSendsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
 import type { TextChannel } from "../text/text-channel.ts";
 import { itemMembers, textFacts, textMembers } from "../text/text-facts.ts";
 import { textKind } from "../text/text-kind.ts";
@@ -23,4 +24,9 @@ export const TWEET_FACTS = textFacts({
   }),
 });
 
-export const TWEET_KIND = textKind({ facts: TWEET_FACTS, lane: "send_tweet", written: ["text", "language"] });
+export const TWEET_KIND = textKind({
+  facts: TWEET_FACTS,
+  lane: "send_tweet",
+  written: ["text", "language"],
+  schema: TweetSchema,
+});
