@@ -53,10 +53,12 @@ async function runWithServers(args: string[]): Promise<number> {
     ]);
     await createTemplate(postgres.url);
     stopped.signal.throwIfAborted();
-    const coverage = join(folder, "openapi-coverage.txt");
+    const { OPENAPI_COVERAGE: shared } = process.env;
+    const coverage = shared ?? join(folder, "openapi-coverage.txt");
     const env = { TEST_POSTGRES_URL: postgres.url, TMPDIR: folder, OPENAPI_COVERAGE: coverage };
     const code = await runTests(args, env);
-    return args.length > 0 || (await tellCoverage(coverage)) ? code : 1;
+    const isCovered = args.length > 0 || (await tellCoverage(coverage, shared ? "withMatrices" : "alone"));
+    return isCovered ? code : 1;
   } catch (error) {
     console.error(stopped.signal.aborted ? "Stopped." : error);
     return 1;

@@ -4,8 +4,8 @@ import { EmailRepliesSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
 import { isWithoutDovecot } from "@tidings/testkit/imap-server";
 import { letter } from "@tidings/testkit/returned-mails";
-import { readersOf, startInboxScene } from "./inbox-scene.ts";
-import { publishedOn } from "./published.ts";
+import { readersOf, startInboxScene } from "../inbox-scene.ts";
+import { publishedOn } from "../published.ts";
 
 /** Two processes read one inbox, one at a time: the lease goes over when one dies or stands still while it reads. */
 

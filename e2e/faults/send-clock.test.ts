@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { startVisitedStack } from "./visited-stack.ts";
+import { startVisitedStack } from "../visited-stack.ts";
 
 /** The clock of the process that chooses and sends is set while it does so: the database's time alone counts. */
 
@@ -19,7 +19,7 @@ const folder = await temporaryFolder();
 const shiftFile = join(folder.path, "shift");
 const setClock = (shiftMs: number) => writeFile(shiftFile, String(shiftMs));
 await setClock(0);
-const shifted = pathToFileURL(join(import.meta.dirname, "shifted-clock.ts")).href;
+const shifted = pathToFileURL(join(import.meta.dirname, "../shifted-clock.ts")).href;
 const sink = await startMailSink();
 const stack = await startVisitedStack({
   replicas: { content: 2 },

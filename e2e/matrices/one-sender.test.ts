@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { allRoutes, pathOf } from "./permission/routes.ts";
-import { ADMINISTRATOR, startTestStack } from "./stack.ts";
-import { authorizationOf } from "./uploader.ts";
+import { allRoutes, pathOf } from "../permission/routes.ts";
+import { ADMINISTRATOR, startTestStack } from "../stack.ts";
+import { authorizationOf } from "../uploader.ts";
 
 /** One sender at every route that is mounted, with every limit low enough to be reached: nothing ends, and others are served. */
 
