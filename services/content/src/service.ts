@@ -1,5 +1,3 @@
-import { type MonthPartitioned, partitionUpkeep } from "@tidings/jobs/partitions";
-import { retention } from "@tidings/jobs/retention";
 import { segments } from "@tidings/projection/segments";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
@@ -57,7 +55,6 @@ import { callOf } from "./form/form-options.ts";
 import { formRoutes } from "./form/form-routes.ts";
 import { formsInPages, markupForNobody } from "./form/personal-form.ts";
 import { openForms } from "./form/service.ts";
-import { SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { contactsOfSubmissions } from "./form/upkeep.ts";
 import { openKeptMails } from "./kept/service.ts";
 import { dynamicContents } from "./message/dynamic-content.ts";
@@ -78,6 +75,7 @@ import { pageRoutes } from "./page/page-routes.ts";
 import { preferencesInPages } from "./page/preference-page.ts";
 import { openReplies } from "./reply/service.ts";
 import { openSendRequests } from "./request/service.ts";
+import { retentions } from "./retentions.ts";
 import { holdClicks, holdDownloads } from "./send/hold-clicks.ts";
 import { mailParts } from "./send/mail-parts.ts";
 import { OPEN_DEVICES } from "./send/open-devices.ts";
@@ -116,16 +114,6 @@ const NAMEABLE = [
   SmsSchema,
   TweetSchema,
 ];
-
-/** Tables of facts of visits. */
-const OF_VISITS = ["page_hits", "asset_downloads", "focus_stats", "video_hits", "email_send_devices"];
-const DAYS_OF_A_MONTH = 31;
-
-/** Tables by month. Months of visits that began more than `hitsDays` ago are detached; none where that is 0. */
-function partitionedTables(hitsDays: number): MonthPartitioned[] {
-  const kept = hitsDays > 0 ? { monthsKept: Math.ceil(hitsDays / DAYS_OF_A_MONTH) } : {};
-  return [{ table: SUBMISSION_TOTAL.table }, ...OF_VISITS.map((table) => ({ table, ...kept }))];
-}
 
 /** Clicks in notifications count at once, and those in text messages prove that they arrived; those in mails wait for a verdict. */
 const judgeClicks: typeof holdClicks = async (transaction, outbox, hits) => {
@@ -275,16 +263,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...TEXT_KINDS.map(({ replays }) => replays.jobs({ database, log: foundation.log, wake: mail.wake })),
       ...notices.jobs,
       ...callbacks.jobs,
-      partitionUpkeep(database, foundation.log, partitionedTables(config.HITS_DAYS)),
-      retention(database, foundation.log, {
-        ...{ kind: "shown_retention", table: "dynamic_content_stats", since: "last_sent" },
-        days: config.HITS_DAYS,
-      }),
-      retention(database, foundation.log, {
-        ...{ kind: "mail_values", table: "mail_values", since: "date_added" },
-        // Values of before it was 0 go with the next day.
-        days: config.MAIL_TOKENS_DAYS || 1,
-      }),
+      ...retentions(foundation),
     ],
     facts: [
       ...visits.facts,

@@ -1,16 +1,11 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { backgroundDeadline, type Database, prepared, queryable } from "@tidings/database/database";
-import type { Row } from "@tidings/database/statement";
-import type { Queryable, Transaction } from "@tidings/database/transaction";
+import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf } from "@tidings/jobs/jobs";
 import type { Outcome } from "@tidings/jobs/outcome";
 import { isLastAttempt, type JobOptions } from "@tidings/jobs/run-jobs";
-import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
-import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
 import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
-import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
@@ -25,10 +20,10 @@ import { type ActionOutcome, failedOutcome, recordOutcome } from "./action-outco
 import { carryOutAction, NOTICES, SEND_EMAIL } from "./carry-out-action.ts";
 import { emailContact } from "./email-contact.ts";
 import { noticesOfAction } from "./notices-of-action.ts";
+import { publishSubmission, submittedRow } from "./publish-submission.ts";
 import { readForm } from "./read-form.ts";
 import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
-import { filesShown } from "./submission-files.ts";
 
 /** A submission says so much of its contact: values by the names of fields, also of its company, and consent. */
 export interface Said {
@@ -249,16 +244,6 @@ const ownStatement = prepared(
   "form_submissions_own",
   "update form_submissions set contact_id = $3 where id = $1 and date_submitted = $2::timestamptz",
 );
-const submittedStatement = prepared(
-  "form_submissions_submitted",
-  `select ip, tracking_id, referer, page_id, results from form_submissions
-   where id = $1 and date_submitted = $2::timestamptz`,
-);
-const categoryStatement = prepared(
-  "form_submitted_category",
-  `select ${CATEGORY_JSON} as shown from categories where id = $1`,
-);
-
 /** Gives the submission and the device to their contact. */
 function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): void {
   const { submissionId, dateSubmitted, identifiedAs: contactId = 0, isFound = false, sighting, isNew } = task;
@@ -270,56 +255,4 @@ function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): vo
   const proof = isBeginning ? "device" : "";
   const visitor = { contactId, isNew: isBeginning, proof, isAgreeing: task.isAgreeing } as const;
   outbox.append(transaction, visitorEvents([{ sighting, visitor }]));
-}
-
-async function submittedRow(
-  { query }: Queryable,
-  { submissionId, dateSubmitted }: Task,
-): Promise<Row | undefined> {
-  const at = new Date(dateSubmitted).toISOString();
-  const [row] = await query(submittedStatement, [submissionId, at]);
-  return row;
-}
-
-/** Publishes the event of a submission whose actions were carried out. */
-async function publishSubmission(
-  { outbox, publicUrl }: FollowOptions,
-  transaction: Transaction,
-  task: Task,
-  form: Form,
-): Promise<void> {
-  const { submissionId } = task;
-  const row = await submittedRow(transaction, task);
-  if (!row) return;
-  const [category] = form.category ? await transaction.query(categoryStatement, [form.category.id]) : [];
-  const files = await filesShown(transaction, { form, submissionIds: [submissionId], publicUrl });
-  outbox.append(transaction, [
-    domainEvent("tidings.content.form.submitted", { id: submissionId, version: 1 }, FormSubmittedSchema, {
-      ...submittedOf(task, form, row),
-      formCategory: Buffer.from(category?.shown ?? "null"),
-      files: files.get(submissionId) ?? jsonBytes({}),
-    }),
-  ]);
-}
-
-function submittedOf(
-  { key, formId, dateSubmitted, identifiedAs: contactId = 0 }: Task,
-  form: Form,
-  row: Row,
-): MessageInitShape<typeof FormSubmittedSchema> {
-  return {
-    submissionId: key,
-    contactId,
-    formId,
-    dateSubmitted: timestampFromMs(dateSubmitted),
-    ip: row.ip ?? "",
-    trackingId: row.tracking_id ?? "",
-    referer: row.referer ?? "",
-    ...(row.page_id && { pageId: Number(row.page_id) }),
-    results: jsonBytes(resultsOf(row, form)),
-    formName: form.name,
-    formAlias: form.alias,
-    formType: form.formType ?? "",
-    ...(form.createdBy !== undefined && { formCreatedBy: form.createdBy }),
-  };
 }
