@@ -5,7 +5,7 @@ import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
 import { EMAIL_BROADCASTS, wakeBroadcast } from "./broadcast-kind.ts";
-import { chooseRecipients, chosenBehind, type Recipient, standingOf } from "./choose-recipients.ts";
+import { chooseRecipients, mailedBehind, type Recipient, standingOf } from "./choose-recipients.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { planDecision } from "./plan-decision.ts";
 import { type BroadcastOptions, broadcastRunner, mostOf } from "./run-broadcasts.ts";
@@ -69,7 +69,7 @@ export function broadcastJobs(options: BroadcastOptions): JobOptions {
     readStatement,
     holdStatement,
     chosenBehind: (row, after, deadlineMs) =>
-      chosenBehind(database, { familyId: Number(row.family_id), after }, deadlineMs),
+      mailedBehind(database, Number(row.family_id), after, deadlineMs),
     // They hear of the category of the email.
     async freshOf(row, members, deadlineMs) {
       const sent = { familyId: Number(row.family_id), emailId: Number(row.email_id) };

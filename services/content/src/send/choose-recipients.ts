@@ -4,9 +4,10 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { assignEmails } from "./assign-emails.ts";
 import { refusesCategory } from "./category-choices.ts";
+import { chosenReader } from "./chosen-behind.ts";
 import { keptRevisions } from "./email-revision.ts";
 import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
-import { Lane } from "./send-tables.ts";
+import { Lane, LIST } from "./send-tables.ts";
 
 /** A member of a segment who may get an email. */
 export interface Recipient {
@@ -27,8 +28,8 @@ export interface Choosing {
   isDecided: boolean;
 }
 
-/** The occasion of a send to segments: a contact, and an address, gets one mail of a family. */
-const LIST = "list";
+/** A contact, and an address, gets one mail of a family by sends to segments. */
+export const mailedBehind = chosenReader("sends", "family_id");
 
 /** SQL: a send of the family to a contact that was merged into this one. */
 const MERGED_SEND = (familyId: string) =>
@@ -43,12 +44,6 @@ const standingStatement = prepared(
      or exists (${MERGED_SEND("$1")}) as is_chosen
    from unnest($2::integer[], $3::text[]) as r (contact_id, address)`,
 );
-const chosenStatement = prepared(
-  "sends_chosen_behind",
-  `select array_to_json(array(
-     select chosen_contact_id from sends where family_id = $1 and occasion = '${LIST}' and chosen_contact_id > $2
-     order by chosen_contact_id limit $3)) as ids`,
-);
 const chooseStatement = prepared(
   "sends_choose",
   `with ${keptRevisions("$2::integer[]")}
@@ -59,24 +54,6 @@ const chooseStatement = prepared(
    where not exists (${MERGED_SEND("$6::integer")})
    on conflict do nothing returning ${FACT_COLUMNS}`,
 );
-
-const CHOSEN_MAX = 20_000;
-
-/** The next contacts behind one that were chosen for a family already, and the last of them where there may be more. */
-export async function chosenBehind(
-  database: Database,
-  { familyId, after }: { familyId: number; after: number },
-  deadlineMs: number,
-): Promise<{ chosenContactIds: number[]; upTo: number }> {
-  // The ledger grows from nothing to a million rows in less time than Postgres takes to learn of it.
-  const [row] = await database.transaction(
-    deadlineMs,
-    ({ query }) => query(chosenStatement, [familyId, after, CHOSEN_MAX]),
-    { byIndex: true },
-  );
-  const chosenContactIds: number[] = JSON.parse(row?.ids ?? "[]");
-  return { chosenContactIds, upTo: chosenContactIds[CHOSEN_MAX - 1] ?? 0 };
-}
 
 /** Recipients of a slice as they stand before a send of an email. */
 export interface Standing {

@@ -11,6 +11,7 @@ import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import type { BroadcastKind } from "./broadcast-kind.ts";
 import type { Recipient } from "./choose-recipients.ts";
+import type { ChosenBehind } from "./chosen-behind.ts";
 import { COUNTS } from "./read-broadcast.ts";
 
 export interface BroadcastOptions {
@@ -38,11 +39,7 @@ export interface RecipientChoice<R> {
   /** Locks the broadcast `$1`, and reads whether its entity is published (`is_open`). */
   holdStatement: Statement;
   /** Contacts behind one that need not be read, and the last of them where there may be more. */
-  chosenBehind(
-    row: Row,
-    after: number,
-    deadlineMs: number,
-  ): Promise<{ chosenContactIds: number[]; upTo: number }>;
+  chosenBehind(row: Row, after: number, deadlineMs: number): Promise<ChosenBehind>;
   /** Prepares the members who have no message yet. */
   freshOf(row: Row, members: Recipient[], deadlineMs: number): Promise<R[]>;
   /** Chooses recipients. Answers how many, and whether no more may be. */

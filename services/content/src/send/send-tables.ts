@@ -15,6 +15,9 @@ export const SendState = {
 /** Lanes: a send that somebody waits for is never behind those to segments. */
 export const Lane = { DIRECT: 0, BULK: 1 } as const;
 
+/** The occasion of sends to segments. */
+export const LIST = "list";
+
 /** Occasions of sends that a marketing message made begin with this. */
 export const OF_MESSAGES = "message:";
 

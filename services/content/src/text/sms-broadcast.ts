@@ -1,4 +1,4 @@
-import { type Database, prepared } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
@@ -6,8 +6,10 @@ import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
 import { SMS_BROADCASTS, wakeBroadcast } from "../send/broadcast-kind.ts";
 import type { Recipient } from "../send/choose-recipients.ts";
+import { chosenReader } from "../send/chosen-behind.ts";
 import { notWritten } from "../send/not-written.ts";
 import { type BroadcastOptions, broadcastRunner, mostOf } from "../send/run-broadcasts.ts";
+import { LIST } from "../send/send-tables.ts";
 import { newFactId } from "../visit/hit.ts";
 import { e164 } from "./phone-number.ts";
 import { SMS_FACTS } from "./sms-facts.ts";
@@ -32,9 +34,8 @@ interface Written {
 }
 
 const SLICE = 500;
-const CHOSEN_MAX = 20_000;
-/** The occasion of a send to segments: a contact, and a number, gets a text message once. */
-const LIST = "list";
+/** A contact, and a number, gets a text message once by sends to segments. */
+const textedBehind = chosenReader("text_sends", "sms_id");
 const MALFORMED = "The phone number is malformed.";
 
 const addStatement = prepared(
@@ -51,12 +52,6 @@ const holdStatement = prepared(
   "broadcasts_hold_sms",
   `select b.*, exists (select from smses s where s.id = b.sms_id and ${isOpen("s")}) as is_open
    from broadcasts b where b.id = $1::uuid for update of b`,
-);
-const chosenStatement = prepared(
-  "text_sends_chosen_behind",
-  `select array_to_json(array(
-     select chosen_contact_id from text_sends where sms_id = $1 and occasion = '${LIST}' and chosen_contact_id > $2
-     order by chosen_contact_id limit $3)) as ids`,
 );
 /** Members that have the message: themselves, a contact that was merged into them, or their number. */
 const hadStatement = prepared(
@@ -111,7 +106,7 @@ export function smsBroadcastJobs({ render, country, ...options }: SmsBroadcastOp
     slice: SLICE,
     readStatement,
     holdStatement,
-    chosenBehind: (row, after, deadlineMs) => chosenBehind(database, Number(row.sms_id), after, deadlineMs),
+    chosenBehind: (row, after, deadlineMs) => textedBehind(database, Number(row.sms_id), after, deadlineMs),
     async freshOf(row, members, deadlineMs) {
       if (members.length === 0) return [];
       const numbers = members.map(({ address }) => e164(address, country) ?? null);
@@ -144,15 +139,4 @@ export function smsBroadcastJobs({ render, country, ...options }: SmsBroadcastOp
       return { chosen: rows.length, isFull: rows.length >= left };
     },
   });
-}
-
-async function chosenBehind(database: Database, smsId: number, after: number, deadlineMs: number) {
-  // The ledger grows from nothing to a million rows in less time than Postgres takes to learn of it.
-  const [row] = await database.transaction(
-    deadlineMs,
-    ({ query }) => query(chosenStatement, [smsId, after, CHOSEN_MAX]),
-    { byIndex: true },
-  );
-  const chosenContactIds: number[] = JSON.parse(row?.ids ?? "[]");
-  return { chosenContactIds, upTo: chosenContactIds[CHOSEN_MAX - 1] ?? 0 };
 }

@@ -1,0 +1,30 @@
+import { type Database, prepared } from "@tidings/database/database";
+import { LIST } from "./send-tables.ts";
+
+/** Contacts that were chosen already, and the last of them where there may be more; 0 where these are all. */
+export interface ChosenBehind {
+  chosenContactIds: number[];
+  upTo: number;
+}
+
+const CHOSEN_MAX = 20_000;
+
+/** Reads from a ledger the next contacts behind one that have what was sent to segments, by the column `of` that says what that was. */
+export function chosenReader(table: "sends" | "text_sends", of: "family_id" | "sms_id") {
+  const statement = prepared(
+    `${table}_chosen_behind`,
+    `select array_to_json(array(
+       select chosen_contact_id from ${table} where ${of} = $1 and occasion = '${LIST}' and chosen_contact_id > $2
+       order by chosen_contact_id limit $3)) as ids`,
+  );
+  return async (database: Database, id: number, after: number, deadlineMs: number): Promise<ChosenBehind> => {
+    // The ledger grows from nothing to a million rows in less time than Postgres takes to learn of it.
+    const [row] = await database.transaction(
+      deadlineMs,
+      ({ query }) => query(statement, [id, after, CHOSEN_MAX]),
+      { byIndex: true },
+    );
+    const chosenContactIds: number[] = JSON.parse(row?.ids ?? "[]");
+    return { chosenContactIds, upTo: chosenContactIds[CHOSEN_MAX - 1] ?? 0 };
+  };
+}
