@@ -28,7 +28,7 @@ export interface TransactionOptions {
    * Walks indexes, whatever is known of the tables. The plan of a prepared statement is kept: one that was made while a table
    * was small would read all of it once it has grown.
    */
-  byIndex?: boolean;
+  byIndex?: boolean | undefined;
 }
 
 /** Runs `work` on a connection between BEGIN and COMMIT. */

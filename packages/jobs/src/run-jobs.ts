@@ -32,6 +32,8 @@ export interface JobOptions {
   work(transaction: Transaction, job: Job): Promise<Outcome>;
   /** Decides the outcome of a failed attempt. When absent, the job is tried ten times and then dead-lettered. */
   onFailure?(job: Job, error: unknown): Promise<Outcome | undefined>;
+  /** `work` reads tables that grow from nothing in less time than Postgres takes to learn of it: it goes by their indexes. */
+  byIndex?: boolean;
   /** How many jobs this process does at once; 1 when absent. */
   atOnce?: number;
   /** How many of them may be of one group; all when absent. */
@@ -140,14 +142,18 @@ async function attemptJob(options: JobOptions, job: Job): Promise<Outcome> {
 
 /** Finished with its effect. What fails is finished by itself; while the database is away nothing is. */
 async function finishAttempt(options: JobOptions, job: Job): Promise<Outcome> {
-  const { database, log, jobs, work } = options;
+  const { database, log, jobs, work, byIndex } = options;
   try {
     const prepared = (await (options.effect ?? options.prepare)?.(job)) ?? job;
-    return await database.transaction(backgroundDeadline(), async (transaction) => {
-      const outcome = await work(transaction, prepared);
-      if (!(await jobs.finish(transaction, job, outcome))) throw new LeaseLost();
-      return outcome;
-    });
+    return await database.transaction(
+      backgroundDeadline(),
+      async (transaction) => {
+        const outcome = await work(transaction, prepared);
+        if (!(await jobs.finish(transaction, job, outcome))) throw new LeaseLost();
+        return outcome;
+      },
+      { byIndex },
+    );
   } catch (error) {
     if (error instanceof LeaseLost) return { state: "done" };
     const outcome = await failureOf(options, job, error);

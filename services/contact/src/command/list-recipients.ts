@@ -4,7 +4,7 @@ import { asciiAddress } from "@tidings/runtime/email-address";
 
 /**
  * `$1` segments, `$2` the contact before the slice, `$3` its size, `$4` excluded segments, `$5` contacts that are passed over, `$6` the last contact, `$7` the channel. Each segment gives its next
- * members by its index; of all of them those with the lowest ids are the slice. A slice may hold fewer recipients than members: some have no address, said no, or are excluded.
+ * members by its index; of all of them those with the lowest ids are the slice. An excluded segment is asked for each member, and not read whole for each slice. A slice may hold fewer recipients than members: some have no address, said no, or are excluded.
  */
 const recipientsStatement = prepared(
   "recipients_list",
@@ -19,8 +19,8 @@ const recipientsStatement = prepared(
    )
    select m.contact_id, m.segment_id, c.preferred_locale, c.do_not_contact ? $7::text as has_refused,
      case when $7::text = 'sms' then coalesce(nullif(btrim(c.mobile), ''), nullif(btrim(c.phone), '')) else c.email end as address,
-     exists (select from segment_contacts x
-       where x.segment_id = any ($4::integer[]) and x.contact_id = m.contact_id and not x.manually_removed) as is_excluded
+     (select true from segment_contacts x
+       where x.segment_id = any ($4::integer[]) and x.contact_id = m.contact_id and not x.manually_removed limit 1) is not null as is_excluded
    from member m left join contacts c on c.id = m.contact_id order by m.contact_id`,
 );
 

@@ -4,7 +4,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { assignEmails } from "./assign-emails.ts";
 import { refusesCategory } from "./category-choices.ts";
-import { chosenReader } from "./chosen-behind.ts";
+import { chosenReader, isChosenAs, queryLedger } from "./chosen-behind.ts";
 import { keptRevisions } from "./email-revision.ts";
 import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import { Lane, LIST } from "./send-tables.ts";
@@ -31,17 +31,17 @@ export interface Choosing {
 /** A contact, and an address, gets one mail of a family by sends to segments. */
 export const mailedBehind = chosenReader("sends", "family_id");
 
-/** SQL: a send of the family to a contact that was merged into this one. */
-const MERGED_SEND = (familyId: string) =>
-  `select from sends s where s.contact_id = r.contact_id and s.family_id = ${familyId} and s.occasion = '${LIST}'`;
+/** SQL: has a contact a send of the family that was chosen for one that was merged into it? */
+const hasMergedSend = (familyId: string) =>
+  isChosenAs("sends", `s.contact_id = r.contact_id and s.family_id + 0 = ${familyId}`);
 
 /** Members of a slice: who refuses the category, and who has a mail of the family: the member, a contact that was merged into it, or its address. */
 const standingStatement = prepared(
   "sends_standing",
   `select r.contact_id, ${refusesCategory("r.contact_id", "$4::integer")} as has_refused,
-     exists (select from sends s where s.family_id = $1 and s.chosen_contact_id = r.contact_id and s.occasion = '${LIST}')
-     or exists (select from sends s where s.family_id = $1 and lower(s.address) = lower(r.address) and s.occasion = '${LIST}')
-     or exists (${MERGED_SEND("$1")}) as is_chosen
+     ${isChosenAs("sends", "s.family_id = $1 and s.chosen_contact_id = r.contact_id")}
+     or ${isChosenAs("sends", `s.family_id = $1 and lower(s.address) = lower(r.address) and s.occasion = '${LIST}'`)}
+     or ${hasMergedSend("$1")} as is_chosen
    from unnest($2::integer[], $3::text[]) as r (contact_id, address)`,
 );
 const chooseStatement = prepared(
@@ -51,7 +51,7 @@ const chooseStatement = prepared(
    select r.hash, e.id, e.version, $6::integer, $7::uuid, r.contact_id, r.contact_id, '${LIST}', ${Lane.BULK}, r.address, r.list_id, 'broadcast', e.id
    from unnest($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::integer[]) as r (hash, email_id, contact_id, address, list_id)
    join emails e on e.id = r.email_id
-   where not exists (${MERGED_SEND("$6::integer")})
+   where not ${hasMergedSend("$6::integer")}
    on conflict do nothing returning ${FACT_COLUMNS}`,
 );
 
@@ -71,7 +71,8 @@ export async function standingOf(
 ): Promise<Standing> {
   if (slice.length === 0) return { fresh: [], refusing: 0 };
   const [ids, addresses] = [slice.map(({ contactId }) => contactId), slice.map(({ address }) => address)];
-  const rows = await database.query(standingStatement, [familyId, ids, addresses, emailId], deadlineMs);
+  const values = [familyId, ids, addresses, emailId];
+  const rows = await queryLedger(database, standingStatement, values, deadlineMs);
   const standing = new Map(rows.map((row) => [Number(row.contact_id), row]));
   const isFresh = ({ contactId }: Recipient) => {
     const { has_refused, is_chosen } = standing.get(contactId) ?? {};

@@ -1,4 +1,5 @@
 import { type Database, prepared } from "@tidings/database/database";
+import type { Row, Statement } from "@tidings/database/statement";
 import { LIST } from "./send-tables.ts";
 
 /** Contacts that were chosen already, and the last of them where there may be more; 0 where these are all. */
@@ -9,6 +10,24 @@ export interface ChosenBehind {
 
 const CHOSEN_MAX = 20_000;
 
+/**
+ * SQL: has the ledger a send `s` to segments for which a condition holds? It is asked for each recipient, by the index that the condition names. Another one would read
+ * all sends of an email each time, and serves as well in a plan that was made while the ledger was empty: `|| ''` and `+ 0` keep those out.
+ */
+export function isChosenAs(table: "sends" | "text_sends", condition: string): string {
+  return `(select true from ${table} s where ${condition} and s.occasion || '' = '${LIST}' limit 1) is not null`;
+}
+
+/** Reads a ledger by its indexes: it grows from nothing to a million rows in less time than Postgres takes to learn of it. */
+export function queryLedger(
+  database: Database,
+  statement: Statement,
+  values: unknown[],
+  deadlineMs: number,
+): Promise<Row[]> {
+  return database.transaction(deadlineMs, ({ query }) => query(statement, values), { byIndex: true });
+}
+
 /** Reads from a ledger the next contacts behind one that have what was sent to segments, by the column `of` that says what that was. */
 export function chosenReader(table: "sends" | "text_sends", of: "family_id" | "sms_id") {
   const statement = prepared(
@@ -18,12 +37,7 @@ export function chosenReader(table: "sends" | "text_sends", of: "family_id" | "s
        order by chosen_contact_id limit $3)) as ids`,
   );
   return async (database: Database, id: number, after: number, deadlineMs: number): Promise<ChosenBehind> => {
-    // The ledger grows from nothing to a million rows in less time than Postgres takes to learn of it.
-    const [row] = await database.transaction(
-      deadlineMs,
-      ({ query }) => query(statement, [id, after, CHOSEN_MAX]),
-      { byIndex: true },
-    );
+    const [row] = await queryLedger(database, statement, [id, after, CHOSEN_MAX], deadlineMs);
     const chosenContactIds: number[] = JSON.parse(row?.ids ?? "[]");
     return { chosenContactIds, upTo: chosenContactIds[CHOSEN_MAX - 1] ?? 0 };
   };

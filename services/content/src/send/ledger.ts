@@ -71,8 +71,6 @@ const findStatement = prepared(
   "sends_find",
   `select s.contact_id from sends s where s.id = $1::bigint and ${isOwned("emails", "email_id", "$2")}`,
 );
-/** The highest reply code (RFC 5321, 4.2). */
-
 /** The ledger as callers see it: sends of emails and contacts that they may view. */
 export function ledgerMethods({
   database,

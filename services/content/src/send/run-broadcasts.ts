@@ -121,6 +121,7 @@ export function broadcastRunner<R>(
     log,
     jobs: kind.jobs,
     atOnce: AT_ONCE,
+    byIndex: true,
     prepare: readSlice,
     async work(transaction, { key, payload }) {
       const [row] = await transaction.query(choice.holdStatement, [key]);

@@ -6,7 +6,7 @@ import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
 import { SMS_BROADCASTS, wakeBroadcast } from "../send/broadcast-kind.ts";
 import type { Recipient } from "../send/choose-recipients.ts";
-import { chosenReader } from "../send/chosen-behind.ts";
+import { chosenReader, isChosenAs, queryLedger } from "../send/chosen-behind.ts";
 import { notWritten } from "../send/not-written.ts";
 import { type BroadcastOptions, broadcastRunner, mostOf } from "../send/run-broadcasts.ts";
 import { LIST } from "../send/send-tables.ts";
@@ -57,8 +57,8 @@ const holdStatement = prepared(
 const hadStatement = prepared(
   "text_sends_had",
   `select r.contact_id from unnest($2::integer[], $3::text[]) as r (contact_id, address)
-   where exists (select from text_sends s where s.sms_id = $1 and s.occasion = '${LIST}' and s.address = r.address)
-     or exists (select from text_sends s where s.contact_id = r.contact_id and s.sms_id = $1 and s.occasion = '${LIST}')`,
+   where ${isChosenAs("text_sends", `s.sms_id = $1 and s.address = r.address and s.occasion = '${LIST}'`)}
+     or ${isChosenAs("text_sends", "s.contact_id = r.contact_id and s.sms_id + 0 = $1")}`,
 );
 const chooseStatement = prepared(
   "text_sends_choose_members",
@@ -111,7 +111,7 @@ export function smsBroadcastJobs({ render, country, ...options }: SmsBroadcastOp
       if (members.length === 0) return [];
       const numbers = members.map(({ address }) => e164(address, country) ?? null);
       const ids = members.map(({ contactId }) => contactId);
-      const rows = await database.query(hadStatement, [row.sms_id, ids, numbers], deadlineMs);
+      const rows = await queryLedger(database, hadStatement, [row.sms_id, ids, numbers], deadlineMs);
       const had = new Set(rows.map(({ contact_id }) => Number(contact_id)));
       const fresh = members.filter(({ contactId }) => !had.has(contactId));
       return Promise.all(fresh.map((member) => write(row, member)));

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import { createLog } from "@tidings/runtime/log";
+import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
+import { type Recipient, standingOf } from "./choose-recipients.ts";
+
+const ROWS = 50_000;
+const SLICE = 100;
+/** A recipient is looked up three times: the pages of three indexes and a row. */
+const PAGES_OF_A_RECIPIENT = 15;
+
+let testDatabase: TestDatabase;
+let database: Database;
+before(async () => {
+  testDatabase = await createTestDatabase();
+  // One connection, so that its prepared statements can be explained.
+  const log = createLog("test", "silent");
+  database = openDatabase({ url: testDatabase.url("content"), log, connectionsMax: 1 });
+});
+after(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+test("a slice of recipients is looked up by index in the ledger, also once that has grown from nothing", async () => {
+  const slice = Array.from({ length: SLICE }, (_, index): Recipient => {
+    const contactId = ROWS - SLICE / 2 + index;
+    return { contactId, address: `${contactId}@example.com`, locale: "", segmentId: 1 };
+  });
+  const standing = () => standingOf(database, { emailId: 1, familyId: 1 }, slice, backgroundDeadline());
+  // The plan that is kept is one of an empty ledger.
+  for (let time = 0; time < 10; time += 1) assert.equal((await standing()).fresh.length, SLICE);
+  await queryAsSuperuser(
+    testDatabase,
+    `insert into content.sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, address)
+     select gen_random_uuid(), 1, 1, 1, i, i, 'list', 1, i || '@example.com' from generate_series(1, ${ROWS}) i`,
+  );
+  assert.equal((await standing()).fresh.length, SLICE / 2 - 1);
+  const ids = slice.map(({ contactId }) => contactId);
+  const addresses = slice.map(({ address }) => address);
+  const execute = `execute sends_standing(1, '{${ids}}', '{${addresses}}', 1)`;
+  const [row] = await database.transaction(
+    backgroundDeadline(),
+    ({ query }) => query({ text: `explain (analyze, buffers, format json) ${execute}` }),
+    { byIndex: true },
+  );
+  const [{ Plan: plan }] = JSON.parse(row?.["QUERY PLAN"] ?? "");
+  const pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+  assert.ok(pages < SLICE * PAGES_OF_A_RECIPIENT, `${pages} pages for ${SLICE} recipients`);
+});
