@@ -8,6 +8,8 @@ export interface BenchOptions {
   mails: number;
   /** Rows of the ledger that sends are claimed from. */
   sends: number;
+  /** The memory that Postgres caches pages in, as its `shared_buffers`. */
+  buffers: string;
   /** Mails are sent by a process of their own, as the chart has it, and not by the content service. */
   areSendersApart: boolean;
   /** The seconds of one round. */
@@ -25,7 +27,7 @@ export interface BenchOptions {
 }
 
 const USAGE =
-  "npm run bench -- [--contacts 100000] [--hits 200000] [--mails 5000] [--sends 1000000] [--seconds 3] [--only get,patch] [--apart] [--prof contact|content|gateway|webhook] [--plans] [--telemetry] [--compare docs/bench.json]";
+  "npm run bench -- [--contacts 100000] [--hits 200000] [--mails 5000] [--sends 1000000] [--seconds 3] [--only get,patch] [--buffers 256MB] [--apart] [--prof contact|content|gateway|webhook] [--plans] [--telemetry] [--compare docs/bench.json]";
 const PROFILED = ["contact", "content", "webhook", "gateway"] as const;
 
 /** Throws an error with the usage. */
@@ -39,6 +41,7 @@ export function readOptions(args: string[]): BenchOptions {
       sends: { type: "string", default: "1000000" },
       seconds: { type: "string", default: "3" },
       only: { type: "string", default: "" },
+      buffers: { type: "string", default: "256MB" },
       apart: { type: "boolean", default: false },
       prof: { type: "string" },
       compare: { type: "string" },
@@ -53,13 +56,16 @@ export function readOptions(args: string[]): BenchOptions {
   const seconds = Number(values.seconds);
   const profiled = PROFILED.find((name) => name === values.prof);
   const isValid =
-    [contacts, hits, mails, sends].every((count) => Number.isInteger(count) && count >= 1_000) && seconds > 0;
+    [contacts, hits, mails, sends].every((count) => Number.isInteger(count) && count >= 1_000) &&
+    seconds > 0 &&
+    /^\d+[MG]B$/.test(values.buffers);
   if (!isValid || (values.prof && !profiled)) throw new Error(`Usage: ${USAGE}`);
   return {
     contacts,
     hits,
     mails,
     sends,
+    buffers: values.buffers,
     areSendersApart: values.apart,
     seconds,
     only: values.only.split(",").filter(Boolean),

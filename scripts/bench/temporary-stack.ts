@@ -48,9 +48,12 @@ export function stackOfCommand() {
 }
 
 /** The whole product with a durable Postgres and a NATS of its own in a temporary folder. Warnings go to the screen. */
-export async function startTemporaryStack(
-  own: Pick<StackOptions, "env" | "replicas" | "actorKeyRing" | "publicTokenKey"> = {},
-): Promise<TemporaryStack> {
+export async function startTemporaryStack({
+  buffers,
+  ...own
+}: Pick<StackOptions, "env" | "replicas" | "actorKeyRing" | "publicTokenKey"> & {
+  buffers?: string | undefined;
+} = {}): Promise<TemporaryStack> {
   const folder = await mkdtemp(join(tmpdir(), "tidings-"));
   const stops = [() => rm(folder, { recursive: true, force: true })];
   let stopped: Promise<void> | undefined;
@@ -65,7 +68,7 @@ export async function startTemporaryStack(
     await bundlePrograms();
     const natsDir = join(folder, "nats");
     const filesDir = join(folder, "files");
-    const postgres = await startPostgres({ dataDir: join(folder, "postgres") });
+    const postgres = await startPostgres({ dataDir: join(folder, "postgres"), buffers });
     stops.push(postgres.stop);
     const nats = await startNats({ dataDir: natsDir });
     stops.push(nats.stop);

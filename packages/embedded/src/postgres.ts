@@ -10,6 +10,8 @@ export interface PostgresOptions {
   port?: number;
   /** False for throw-away data: much faster, lost in a crash. */
   durable?: boolean;
+  /** Its `shared_buffers`; 256 MB when absent, 64 MB for throw-away data. */
+  buffers?: string | undefined;
   /** The npm package's when absent. */
   program?: PostgresProgram;
 }
@@ -28,7 +30,7 @@ export interface Postgres {
 
 /** A Postgres on 127.0.0.1. Makes the cluster and the database when the directory has none yet. */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
-  const { dataDir, port, durable = true } = options;
+  const { dataDir, port, durable = true, buffers = durable ? "256MB" : "64MB" } = options;
   const program = options.program ?? (await postgresProgram());
   const cluster = await createCluster(program, resolve(dataDir));
   const startOn = (port: number) =>
@@ -38,7 +40,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       args: [
         "-D",
         cluster.path,
-        ...settings({ port: String(port), ...COMMON, ...(durable ? DURABLE : FAST) }),
+        ...settings({ port: String(port), shared_buffers: buffers, ...COMMON, ...(durable ? {} : FAST) }),
       ],
       dataDir: resolve(dataDir),
       readyText: "database system is ready to accept connections",
@@ -69,12 +71,9 @@ const COMMON = {
   jit: "off",
 };
 
-const DURABLE = { shared_buffers: "256MB" };
-
 const FAST = {
   // Test files run side by side, each with pools of all processes.
   max_connections: "400",
-  shared_buffers: "64MB",
   fsync: "off",
   synchronous_commit: "off",
   full_page_writes: "off",
