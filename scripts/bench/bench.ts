@@ -8,6 +8,7 @@ import { onStopSignal } from "../stop-signal.ts";
 import { measureCampaignMembers } from "./campaign-members.ts";
 import { compare } from "./compare.ts";
 import { measureDeliveryLatency } from "./delivery-latency.ts";
+import { measureHeaderCosts } from "./header-cost.ts";
 import { measureListLatency } from "./list-latency.ts";
 import { loadContacts, THROUGH_API_MAX } from "./load-contacts.ts";
 import { loadResources } from "./load-resources.ts";
@@ -22,6 +23,7 @@ import {
   printCampaignMembers,
   printChanges,
   printHeader,
+  printHeaderCosts,
   printLatency,
   printLine,
   printListLatencies,
@@ -106,6 +108,7 @@ async function bench(options: BenchOptions): Promise<void> {
     replicas,
     actorKeyRing,
     publicTokenKey,
+    buffers: options.buffers,
   });
   const own = await starting;
   const bench: Bench = { options, own, ours: ourTarget(own, options), ways, sink, publicTokenKey, isWanted };
@@ -131,12 +134,13 @@ function wanted({ only }: BenchOptions): Bench["isWanted"] {
 /** Loads the data and starts the bare server. */
 async function load({ options, own, ours, isWanted }: Bench) {
   const { url } = own.postgres;
-  const { contacts, seconds } = options;
+  const { contacts, seconds, buffers } = options;
   const loadSeconds = await loadContacts(ours, url, contacts);
   await loadResources(ours, url, wantedResources(isWanted));
   bareServer = await startBareServer("bare-server.ts", { DATABASE_URL: url });
   return surroundings({
     postgres: await postgresVersion(url),
+    buffers,
     contacts,
     loaded: Math.min(contacts, THROUGH_API_MAX),
     loadSeconds,
@@ -178,6 +182,8 @@ async function measureTheRest({ options, own, ours, ways, isWanted }: Bench) {
   const { url } = own.postgres;
   const costs = isWanted("auth") ? await measureSignInCost(ours, own, ways, options) : [];
   if (costs.length > 0) printSignInCosts(costs);
+  const headers = isWanted("headers") ? await measureHeaderCosts(ours, options) : [];
+  if (headers.length > 0) printHeaderCosts(headers);
   const lists = isWanted("list") ? await measureListLatency(ours, url, options) : [];
   if (lists.length > 0) printListLatencies(lists);
   const segments = isWanted("segment") ? await measureSegments(ours, url) : undefined;
@@ -185,7 +191,7 @@ async function measureTheRest({ options, own, ours, ways, isWanted }: Bench) {
   if (members.length > 0) printCampaignMembers(members);
   const serial = isWanted("serial") ? await measureSerialParts(ours, own) : [];
   if (serial.length > 0) printSerialParts(serial);
-  return { costs, lists, ...segments, members, serial };
+  return { costs, headers, lists, ...segments, members, serial };
 }
 
 /** The public web, and sending, of which the way back leads there. They empty and fill tables, so they are the last. */
@@ -246,7 +252,7 @@ function stackEnv(
     },
     [SENDER]: { CONTENT_ROLE: "send" },
     campaign: addresses,
-    gateway: { ...addresses, ...UNLIMITED.gateway },
+    gateway: { ...addresses, ...UNLIMITED.gateway, IDEMPOTENCY_KEYS_PER_MINUTE: "1000000" },
   };
   if (profiled) {
     const folder = mkdtempSync(join(tmpdir(), "tidings-profile-"));

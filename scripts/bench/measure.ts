@@ -52,11 +52,11 @@ export async function measure(target: Target, load: Load): Promise<Round> {
     requests: [{ setupRequest: () => withHeaders(load.request(), target.headers) }],
   });
   let lastAt = startedAt;
-  const failures: number[] = [];
+  const failures = new Map<number, number>();
   const isExpected = (status: number) => Math.floor(status / 100) === (load.isRedirected ? 3 : 2);
   run.on("response", (_client, status: number, _bytes, milliseconds: number) => {
     latencies.push(milliseconds);
-    if (!isExpected(status)) failures.push(status);
+    if (!isExpected(status)) failures.set(status, 1 + (failures.get(status) ?? 0));
     lastAt = performance.now();
   });
   const { errors, timeouts } = await run;
@@ -65,9 +65,9 @@ export async function measure(target: Target, load: Load): Promise<Round> {
     await untilQuiet(target.pids);
     return measure(target, { ...load, seconds: load.seconds * 2 });
   }
-  if (errors + timeouts + failures.length > 0) {
+  if (errors + timeouts + failures.size > 0) {
     throw new Error(
-      `${target.url}: ${latencies.length} answers, ${errors} errors, ${timeouts} time-outs, unexpected: ${failures}`,
+      `${target.url}: ${latencies.length} answers, ${errors} errors, ${timeouts} time-outs, unexpected: ${[...failures].map(([status, count]) => `${count} of ${status}`)}`,
     );
   }
   await load.settled?.();

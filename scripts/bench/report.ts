@@ -2,12 +2,14 @@ import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, hostname, loadavg } from "node:os";
 import type { CampaignMembers } from "./campaign-members.ts";
 import type { DeliveryLatency } from "./delivery-latency.ts";
+import type { HeaderCost } from "./header-cost.ts";
 import type { ListLatency } from "./list-latency.ts";
 import type { Round } from "./measure.ts";
 import type { Change, KeptResult } from "./regressions.ts";
 import type { SegmentBuild, SegmentReaction } from "./segment-speed.ts";
 import type { SerialPart } from "./serial.ts";
 import type { SignInCost } from "./sign-in-cost.ts";
+import { median } from "./statistics.ts";
 import type { ScrapeCost, TelemetryCost } from "./telemetry-cost.ts";
 
 /** One line of the table. */
@@ -29,6 +31,8 @@ export interface Surroundings {
   machine: string;
   node: string;
   postgres: string;
+  /** Its `shared_buffers`. */
+  buffers: string;
   processor: string;
   cores: number;
   /** The load of the machine in the last minute, our own work included. */
@@ -41,7 +45,10 @@ export interface Surroundings {
 }
 
 export function surroundings(
-  measured: Pick<Surroundings, "postgres" | "contacts" | "loaded" | "loadSeconds" | "secondsPerRound">,
+  measured: Pick<
+    Surroundings,
+    "postgres" | "buffers" | "contacts" | "loaded" | "loadSeconds" | "secondsPerRound"
+  >,
 ): Surroundings {
   const processor = cpus()[0]?.model ?? "unknown processor";
   return {
@@ -57,7 +64,7 @@ export function surroundings(
 export function printHeader(about: Surroundings): void {
   console.log(`
 autocannon 9 in the bench process, on the same machine: ${about.cores} cores (${about.processor}), load ${about.loadAverage.toFixed(1)}
-Node ${about.node}, Postgres ${about.postgres} with fsync on; 16 connections, batches 4; median of 3 rounds of ${about.secondsPerRound} s in turn
+Node ${about.node}, Postgres ${about.postgres} with fsync on and ${about.buffers} of buffers; 16 connections, batches 4; median of 3 rounds of ${about.secondsPerRound} s in turn
 ${about.contacts} contacts, 19 of 28 fields filled; ${about.loaded} through POST contacts/batch/new in ${about.loadSeconds.toFixed(1)} s (${Math.round(about.loaded / about.loadSeconds)}/s)
 x = our requests per second / those of a bare node:http + pg server; CPU = microseconds a request, all server processes and Postgres
 `);
@@ -91,6 +98,15 @@ export function printSignInCosts(costs: SignInCost[]): void {
   for (const { name, cpu, openCpu } of costs) {
     const cells = [cpu.toFixed(0), openCpu.toFixed(0), (cpu / openCpu).toFixed(2), "<= 1.10"];
     console.log(row([`by ${name}`, ...cells, "open = a gateway that lets everybody in"]));
+  }
+}
+
+/** CPU of requests with a header that promises something. */
+export function printHeaderCosts(costs: HeaderCost[]): void {
+  console.log(`\n${row(["all processes, with Postgres", "CPU us", "without", "x", "goal", ""])}`);
+  for (const { name, cpu, plainCpu, ratios, goal } of costs) {
+    const cells = [cpu.toFixed(0), plainCpu.toFixed(0), median(ratios).toFixed(2), `<= ${goal.toFixed(2)}`];
+    console.log(row([name, ...cells, `by rounds ${ratios.map((ratio) => ratio.toFixed(2)).join(", ")}`]));
   }
 }
 
