@@ -134,6 +134,25 @@ test("each way by which a device and a contact came to a person is listed, the l
   assert.equal((body as Any).total, (await proofsOf(known.id)).length);
 });
 
+test("two browsers of one contact both follow a link of another one: no command about them is refused", async () => {
+  const [one, another] = await Promise.all(
+    ["one", "another"].map(async (name) => {
+      const { body } = await api("POST", "contacts/new", { email: `${name}@browsers.example` });
+      return (body as Any).contact.id;
+    }),
+  );
+  const { sign } = publicTokens([PUBLIC_TOKEN_KEYS], "click");
+  for (const browser of [visitor(baseUrl), visitor(baseUrl)]) {
+    await browser.hit(page("/new"), somebody());
+    for (const id of [one, another])
+      assert.equal((await browser.hit({ ...page(`/of-${id}`), ct: sign(`${id} email 7 7`) })).json.id, id);
+  }
+  await eventually(async () => {
+    const states = await query("select distinct state from content.jobs where kind = 'visitor_identity'");
+    assert.deepEqual(states, [], "jobs of visitors are waiting, or were set aside");
+  }, PATIENCE);
+});
+
 test("a user without the right to view a contact gets neither its proofs nor its consent", async () => {
   const { contact } = (await api("POST", "contacts/new", { email: "hidden@identity.example" })).body as Any;
   const { api: own } = await newPerson({ api, baseUrl }, { "lead:leads": ["viewown", "editown"] });

@@ -60,7 +60,12 @@ const actor = serviceActor("Visitors");
 export function planMerges(transaction: Transaction, merges: Merge[]): void {
   plan(
     transaction,
-    merges.map((merge) => ({ ...merge, key: `merge ${merge.mergedId} ${merge.contactId}`, proof: "link" })),
+    merges.map((merge) => ({
+      ...merge,
+      // Several devices may have begun as one contact: each has a command of its own.
+      key: `merge ${merge.mergedId} ${merge.contactId} ${merge.deviceId}`,
+      proof: "link",
+    })),
   );
 }
 
