@@ -1,5 +1,5 @@
 # docker build --build-arg SERVICE=gateway -t tidings-gateway .
-# SERVICE is contact, content, campaign, reporting, webhook, gateway or migrate. `npm run images` packs all of them without Docker.
+# SERVICE is the name of a process (scripts/processes.ts) or migrate. `npm run images` packs all of them without Docker.
 ARG BASE=node:24-slim
 
 FROM ${BASE} AS build

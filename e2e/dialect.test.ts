@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, test } from "node:test";
+import { processes } from "@tidings/scripts/processes";
 import { startReceiver } from "@tidings/testkit/receiver";
 import Mautic from "node-mautic";
 import type { Entity } from "./client.ts";
@@ -12,7 +13,9 @@ import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 const API_DIALECT = "mautic";
 const stack = await startTestStack({
   env: Object.fromEntries(
-    ["gateway", "campaign", "contact", "content", "webhook"].map((name) => [name, { API_DIALECT }]),
+    processes
+      .filter(({ variables }) => variables.includes("API_DIALECT"))
+      .map(({ name }) => [name, { API_DIALECT }]),
   ),
 });
 after(() => stack.stop());

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
+import { processes } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
 import { type Collector, startCollector } from "./collector.ts";
 import { query } from "./query.ts";
@@ -9,8 +10,7 @@ import { startTestStack, type TestStack } from "./stack.ts";
 
 /** The collector of each process, so that what came from whom needs no name. */
 const collectors = new Map<string, Collector>();
-for (const name of ["gateway", "contact", "content", "campaign", "reporting", "webhook"])
-  collectors.set(name, await startCollector());
+for (const { name } of processes) collectors.set(name, await startCollector());
 const of = (name: string): Collector => collectors.get(name) as Collector;
 
 const SOON = {

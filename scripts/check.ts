@@ -12,10 +12,9 @@ import { unclearSentences } from "./plain-english.ts";
 import { circlesOfImports } from "./rooms.ts";
 import { README, withRoutes } from "./routes-table.ts";
 import {
+  generatedModules,
   handWrittenFiles,
   presentServices,
-  RESOURCES_FILE,
-  resourcesModule,
   standardServices,
 } from "./standard-services.ts";
 import { root, runTool, type ToolResult } from "./tool.ts";
@@ -101,7 +100,7 @@ async function generatedCodeIsCurrent(): Promise<ToolResult> {
   try {
     const generated = await runTool({ command: "buf", args: ["generate", "--output", folder], cwd: "proto" });
     if (!generated.ok) return generated;
-    await writeFile(join(folder, RESOURCES_FILE), resourcesModule(files));
+    for (const [path, text] of generatedModules(files)) await writeFile(join(folder, path), text);
     const args = ["--recursive", "--brief", "gen", join(folder, "gen")];
     const { ok, output } = await runTool({ command: "diff", args, cwd: "proto" });
     return { ok, output: `${output}Run: npm run generate` };

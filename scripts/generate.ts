@@ -8,7 +8,7 @@ const folder = join(root, "proto");
 const generation = { command: "buf", args: ["generate"], cwd: "proto" };
 // The options that say what a resource is are generated themselves. While a standard service is out of date this may fail.
 await runTool(generation);
-const { handWrittenFiles, presentServices, RESOURCES_FILE, resourcesModule, standardServices } = await import(
+const { generatedModules, handWrittenFiles, presentServices, standardServices } = await import(
   "./standard-services.ts"
 );
 const files = await handWrittenFiles();
@@ -16,7 +16,7 @@ const services = standardServices(files);
 for (const path of presentServices()) if (!services.has(path)) await rm(join(folder, path));
 for (const [path, text] of services) await writeFile(join(folder, path), text);
 await runTools([generation]);
-await writeFile(join(folder, RESOURCES_FILE), resourcesModule(files));
+for (const [path, text] of generatedModules(files)) await writeFile(join(folder, path), text);
 for (const [name, shown] of Object.entries(dashboards))
   await writeFile(join(root, DASHBOARDS_FOLDER, name), dashboardText(shown));
 // It names all processes: with them comes what was generated just now.

@@ -1,17 +1,18 @@
-import { campaignVariables } from "@tidings/campaign/config";
-import { migrations as campaign } from "@tidings/campaign/migrations";
-import { contactVariables } from "@tidings/contact/config";
-import { migrations as contact } from "@tidings/contact/migrations";
-import { contentVariables } from "@tidings/content/config";
-import { migrations as content } from "@tidings/content/migrations";
 import type { Migrations } from "@tidings/database/migrate";
 import { gatewayVariables } from "@tidings/gateway/config";
 import { migrations as identity } from "@tidings/gateway/migrations";
-import { reportingVariables } from "@tidings/reporting/config";
-import { migrations as reporting } from "@tidings/reporting/migrations";
-import { webhookVariables } from "@tidings/webhook/config";
-import { migrations as webhook } from "@tidings/webhook/migrations";
 import type { z } from "zod";
+import { campaignVariables } from "../services/campaign/src/config.ts";
+import { migrations as campaign } from "../services/campaign/src/migrations.ts";
+import { contactVariables } from "../services/contact/src/config.ts";
+import { migrations as contact } from "../services/contact/src/migrations.ts";
+import { contentVariables } from "../services/content/src/config.ts";
+import { migrations as content } from "../services/content/src/migrations.ts";
+import { AUDITED_OWNERS } from "../services/reporting/src/audited-owners.ts";
+import { reportingVariables } from "../services/reporting/src/config.ts";
+import { migrations as reporting } from "../services/reporting/src/migrations.ts";
+import { webhookVariables } from "../services/webhook/src/config.ts";
+import { migrations as webhook } from "../services/webhook/src/migrations.ts";
 
 interface Row<N extends string> {
   name: N;
@@ -39,9 +40,7 @@ const rows = [
     "reporting",
     reporting,
     reportingVariables,
-    ["contact", "content", "campaign", "webhook", "identity"].map(
-      (owner) => `${owner.toUpperCase()}/reporting-audit-${owner}`,
-    ),
+    AUDITED_OWNERS.map((owner) => `${owner.toUpperCase()}/reporting-audit-${owner}`),
   ),
   service("webhook", webhook, webhookVariables, [
     "CONTACT/webhook-fan-out",

@@ -11,6 +11,10 @@ export const WIRED_FILES: { path: string; wired(text: string): string }[] = [
   { path: "charts/tidings/templates/stores/nats.yaml", wired: wiredList },
   { path: "charts/service/values.schema.json", wired: wiredNames },
   { path: "compose.yaml", wired: wiredCompose },
+  { path: "charts/tidings/ci/minimal.yaml", wired: wiredProfile },
+  { path: "charts/tidings/ci/production.yaml", wired: wiredProfile },
+  { path: "cluster/values/here.yaml", wired: wiredProfile },
+  { path: "cluster/values/load.yaml", wired: wiredProfile },
 ];
 
 /** Where the gateway finds what visitors see. */
@@ -92,6 +96,15 @@ function wiredDependencies(text: string): string {
 function wiredList(text: string): string {
   const names = linesOf(gatewayFirst(), ({ name }) => ` "${name}"`);
   return text.replaceAll(/(?<=(?::= |\()list)(?: "[a-z]+"){2,}/g, names);
+}
+
+/** Values for an occasion, a line for each process: a new one has the line of reporting, which is special in nothing. */
+function wiredProfile(text: string): string {
+  const missing = processes.filter(({ name }) => !new RegExp(`^${name}:`, "m").test(text));
+  return text.replace(
+    /^reporting(: .*\n)/m,
+    (line, values: string) => line + linesOf(missing, ({ name }) => name + values),
+  );
 }
 
 /** Names in a schema: of deployments as values, of processes in a pattern. */

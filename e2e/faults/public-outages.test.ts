@@ -5,6 +5,7 @@ import { after, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { startNats } from "@tidings/embedded/nats";
 import { startRedis } from "@tidings/embedded/redis";
+import { processes } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
 import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
@@ -172,14 +173,18 @@ function notOnce(names: string[], rows: Record<string, unknown>[]): string[] {
   return names.filter((name) => counts.get(name)?.length !== 1);
 }
 
+/** The processes that answer visitors. */
+const PUBLIC = ["gateway", "content"];
 const OUTAGES = [
   { away: "NATS", begin: nats.kill, end: nats.start },
   { away: "Redis", begin: async () => wayToRedis.goDown(), end: async () => wayToRedis.recover() },
-  ...["contact", "campaign", "webhook", "reporting"].map((name) => ({
-    away: `the ${name} service`,
-    begin: async () => stack.process(name).kill("SIGKILL"),
-    end: () => stack.process(name).restart(),
-  })),
+  ...processes
+    .filter(({ name }) => !PUBLIC.includes(name))
+    .map(({ name }) => ({
+      away: `the ${name} service`,
+      begin: async () => stack.process(name).kill("SIGKILL"),
+      end: () => stack.process(name).restart(),
+    })),
 ];
 
 for (const { away, begin, end } of OUTAGES)

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, test } from "node:test";
+import { processes } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
 import { allRoutes, pathOf } from "../permission/routes.ts";
 import { ADMINISTRATOR, startTestStack } from "../stack.ts";
@@ -30,7 +31,7 @@ const routes = [
   ],
 ];
 
-const PROCESSES = ["gateway", "contact", "content", "campaign", "webhook", "reporting"];
+const PROCESSES = processes.map(({ name }) => name);
 const pids = PROCESSES.map((name) => stack.process(name).pid);
 
 const head = (route: string, length: number, more = "") =>

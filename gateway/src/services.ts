@@ -1,7 +1,8 @@
+import { OWNERS } from "@tidings/proto/tidings/owners";
 import { variableOf } from "@tidings/runtime/config";
 
-/** The processes behind the gateway. A service is served by the process of its proto package. */
-export const SERVICES = ["contact", "content", "campaign", "reporting", "webhook"] as const;
+/** The processes behind the gateway, which serves identity itself. A service is served by the process of its proto package. */
+export const SERVICES = OWNERS.filter((owner) => owner !== "identity");
 
 type Variable = ReturnType<typeof variableOf<(typeof SERVICES)[number]>>;
 

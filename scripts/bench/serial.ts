@@ -3,6 +3,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { startReceiver } from "@tidings/testkit/receiver";
 import { Client } from "pg";
+import { processes } from "../processes.ts";
 import { callApi } from "./call-api.ts";
 import { type Target, untilQuiet } from "./measure.ts";
 import type { TemporaryStack } from "./temporary-stack.ts";
@@ -17,7 +18,9 @@ const EVENTS = 20_000;
 const LIMIT_MS = 300_000;
 const POLL_MS = 20;
 /** The processes besides the gateway and the one that is measured are stopped, so that each part has the machine. */
-const STOPPABLE = ["content", "campaign", "webhook", "reporting"];
+const STOPPABLE = processes
+  .map(({ name }) => name as string)
+  .filter((name) => name !== "gateway" && name !== "contact");
 
 /**
  * How many events a second the parts take that do not become faster with more replicas: the relay of a process, which one replica leads,

@@ -1,3 +1,4 @@
+import type { OWNERS } from "@tidings/proto/tidings/owners";
 import { z } from "zod";
 
 /** A TCP port; 0 lets the system choose. */
@@ -55,8 +56,6 @@ export const serviceConfig = {
   ACTOR_PUBLIC_KEYS: list,
 };
 
-/** The names of owners: they name the schema, the events and the proto package of a process. */
-export const OWNERS = ["contact", "content", "campaign", "identity"] as const;
 export type Owner = (typeof OWNERS)[number];
 
 type AddressVariable<N extends string> = `${Uppercase<N>}_ADDRESS`;

@@ -1,8 +1,9 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { OWNERS } from "@tidings/proto/tidings/owners";
 import { actorSigner } from "@tidings/rpc/actor";
 import { type RpcClient, rpcClient } from "@tidings/rpc/client";
 import { type Connection, connect } from "@tidings/rpc/stream/connection";
-import { OWNERS, type ServiceConfig, variableOf } from "@tidings/runtime/config";
+import { type ServiceConfig, variableOf } from "@tidings/runtime/config";
 import type { Tls } from "@tidings/runtime/tls";
 
 /** Clients of the other services whose addresses are configured. Calls are signed with the key of this process. */

@@ -5,7 +5,8 @@ import { streamOf } from "@tidings/bus/streams";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { consumeEvents } from "@tidings/messaging/consume-events";
 import { newEvents } from "@tidings/messaging/inbox";
-import { AUDITED_OWNERS, type Audited, auditedBySubject } from "./audited.ts";
+import { type Audited, auditedBySubject } from "./audited.ts";
+import { AUDITED_OWNERS } from "./audited-owners.ts";
 
 const readStatement = prepared(
   "audited_read",

@@ -57,11 +57,6 @@ const resources = new Map(
     }),
 );
 
-/** The processes whose resources these are. This one publishes nothing. */
-export const AUDITED_OWNERS = [
-  ...new Set(resourceSchemas.map(({ typeName }) => typeName.split(".")[1] ?? "")),
-].filter((owner) => owner !== "reporting");
-
 /** Undefined for what is not written down. */
 export function auditedBySubject(subject: string): Audited | undefined {
   const at = subject.lastIndexOf(".");
