@@ -3,7 +3,12 @@ import { after, before, test } from "node:test";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
-import { createTestDatabase, type TestDatabase, terminateBackends } from "@tidings/testkit/postgres";
+import {
+  createTestDatabase,
+  queryAsSuperuser,
+  type TestDatabase,
+  terminateBackends,
+} from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
 import { type Database, openDatabase } from "./database.ts";
 import { violatedConstraint } from "./failure.ts";
@@ -250,4 +255,31 @@ test("enclosed work that nobody waits for goes on outside of the transaction", a
   end();
   await late;
   assert.deepEqual(await tags("late"), ["late"]);
+});
+
+test("times are those of UTC, and a day has 24 hours, on a server with another time zone and form of dates", async (t) => {
+  const zoned = await createTestDatabase();
+  t.after(zoned.drop);
+  const [row] = await queryAsSuperuser(zoned, "select current_database() as name");
+  for (const setting of ["timezone = 'Australia/Lord_Howe'", "datestyle = 'SQL, DMY'"])
+    await queryAsSuperuser(zoned, `alter database ${row?.name} set ${setting}`);
+  const [usual] = await queryAsSuperuser(
+    zoned,
+    "select now()::text as now, current_setting('timezone') as zone",
+  );
+  assert.equal(usual?.zone, "Australia/Lord_Howe");
+  assert.doesNotMatch(String(usual?.now), /^\d{4}-/);
+  const own = openDatabase({ url: zoned.url("contact"), log, connectionsMax: 1 });
+  t.after(own.close);
+  const text = `select timestamptz '2027-04-04 01:00:00+11' as written, timestamptz '2027-04-04 12:00:00+00' - interval '1 day' as a_day_before,
+    timestamptz '2027-10-03 12:00:00+00' - interval '1 week' as a_week_before, date_trunc('month', timestamptz '2027-04-30 20:00:00+00') as month`;
+  assert.deepEqual(
+    { ...(await own.query({ text }, [], soon()))[0] },
+    {
+      written: "2027-04-03 14:00:00+00",
+      a_day_before: "2027-04-03 12:00:00+00",
+      a_week_before: "2027-09-26 12:00:00+00",
+      month: "2027-04-01 00:00:00+00",
+    },
+  );
 });

@@ -33,6 +33,7 @@ export async function migrate(options: MigrateOptions): Promise<{ role: string; 
     await sql`select pg_advisory_lock(${LOCK})`.execute(db);
     await createRole(db, role, options);
     await sql`set search_path to ${sql.id(options.schema)}`.execute(db);
+    await sql`set timezone to 'UTC'`.execute(db);
     const migrator = new Migrator({
       db,
       migrationTableSchema: options.schema,
@@ -66,6 +67,9 @@ async function createRole(db: Kysely<unknown>, role: string, options: MigrateOpt
   if (known.rows.length === 0) await sql`create role ${name}`.execute(db);
   await sql`alter role ${name} login password ${sql.lit(scramVerifier(options.rolePassword))}`.execute(db);
   await sql`alter role ${name} set search_path to ${schema}`.execute(db);
+  // A server may keep a time zone of its own. In one with daylight saving a day has 23 or 25 hours twice a year, and times are written with another offset.
+  await sql`alter role ${name} set timezone to 'UTC'`.execute(db);
+  await sql`alter role ${name} set datestyle to 'ISO'`.execute(db);
   // The last line of defence behind the deadlines that calls carry.
   await sql`alter role ${name} set statement_timeout to '35s'`.execute(db);
   await sql`alter role ${name} set lock_timeout to '5s'`.execute(db);

@@ -1,4 +1,4 @@
-import { type ZonedTime, zonedTime } from "./zoned-time.ts";
+import { instantOf, type ZonedTime, zonedTime } from "./zoned-time.ts";
 
 /** 100 years in each unit. */
 const COUNT_MAX = { minute: 52_596_000, hour: 876_600, day: 36_525, week: 5_217, month: 1_200, year: 100 };
@@ -20,8 +20,8 @@ export function readDateShift(text: string): DateShift | undefined {
 }
 
 /**
- * Moves a time. Hours and minutes pass on every clock; days and longer units keep the local time of day. January 31st and
- * a month is March 3rd, or 2nd in a leap year, as in PHP.
+ * Moves a time. Hours and minutes pass on every clock; days and longer units keep the local time of day, as far as there is such a time that day. January 31st
+ * and a month is March 3rd, or 2nd in a leap year, as in PHP.
  */
 export function shifted(time: ZonedTime, { count, unit }: DateShift): ZonedTime {
   const { instant, timeZone } = time;
@@ -43,11 +43,5 @@ export function shifted(time: ZonedTime, { count, unit }: DateShift): ZonedTime 
     case "year":
       local.setUTCFullYear(local.getUTCFullYear() + count);
   }
-  return fromLocal(local.getTime(), timeZone);
-}
-
-function fromLocal(local: number, timeZone: string): ZonedTime {
-  const guess = zonedTime(local, timeZone);
-  // The offset at the guessed instant differs from the right one within hours of a change of the clocks only.
-  return zonedTime(local - zonedTime(local - guess.offsetMs, timeZone).offsetMs, timeZone);
+  return zonedTime(instantOf(local.getTime(), timeZone), timeZone);
 }

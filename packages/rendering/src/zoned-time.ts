@@ -11,6 +11,7 @@ export interface ZonedTime {
 }
 
 const OFFSET = /([+-])(\d\d):(\d\d)(?::(\d\d))?/;
+const DAY_MS = 86_400_000;
 /** A formatter takes longer to make than to use. */
 const formatters = new LRUCache<string, Intl.DateTimeFormat>({ max: 500 });
 
@@ -18,6 +19,18 @@ const formatters = new LRUCache<string, Intl.DateTimeFormat>({ max: 500 });
 export function zonedTime(instant: number, timeZone: string): ZonedTime {
   const offsetMs = readOffset(zoneName(instant, timeZone, "longOffset"));
   return { instant, timeZone, offsetMs, local: new Date(instant + offsetMs) };
+}
+
+/**
+ * The instant at which clocks of a time zone show a local time, given in the UTC fields of a date. The earlier one where they show it twice. A time that they
+ * skip is as much later as they are set forward, which in Pacific/Apia was a whole day. So does PHP, and so does Temporal ("compatible").
+ */
+export function instantOf(local: number, timeZone: string): number {
+  const offsetAt = (instant: number) => zonedTime(instant, timeZone).offsetMs;
+  const before = local - offsetAt(local - DAY_MS);
+  const after = local - offsetAt(local + DAY_MS);
+  const shown = [before, after].filter((instant) => instant + offsetAt(instant) === local);
+  return shown.length > 0 ? Math.min(...shown) : before;
 }
 
 /** The name of a time zone at an instant: `GMT+02:00` (longOffset), or `EST` where an abbreviation is known (short). */

@@ -79,3 +79,34 @@ test("a text that depends on the day it is read is marked as relative", () => {
   const absolute = ["2024-05-01", "1 May 2024", "@0", "Mon, 15 Aug 2005 15:52:01 +0000"];
   assert.ok(absolute.every((text) => readDateText(text, NOW)?.isRelative === false));
 });
+
+test("a date is read alike in whatever time zone the process runs, also on days on which its clocks change", (t) => {
+  const { TZ } = process.env;
+  t.after(() => {
+    if (TZ === undefined) delete process.env.TZ;
+    else process.env.TZ = TZ;
+  });
+  const texts = [
+    ...["2027-03-28 02:30", "28 Mar 2027 02:30", "March 14, 2027 02:30", "3 Oct 2027 02:15", "30 Dec 2011"],
+    ...[
+      "Sun, 28 Mar 2027 02:30:00 +0000",
+      "31 Oct 2027 01:30",
+      "today",
+      "tomorrow",
+      "tomorrow 02:30",
+      "yesterday",
+    ],
+    ...["now", "+1 day", "-2 days", "+1 month", "next week", "3 hours ago", "midnight"],
+  ];
+  // Around changes in Berlin, New York and on Lord Howe Island.
+  const moments = ["2027-03-27T23:30", "2027-03-14T06:45", "2027-10-02T15:20", "2027-04-03T14:50"];
+  const readAll = () =>
+    moments.flatMap((moment) => texts.map((text) => readDateText(text, Date.parse(`${moment}:00Z`))));
+  process.env.TZ = "UTC";
+  const expected = readAll();
+  for (const zone of ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"]) {
+    process.env.TZ = zone;
+    assert.equal(new Intl.DateTimeFormat().resolvedOptions().timeZone, zone);
+    assert.deepEqual(readAll(), expected, zone);
+  }
+});

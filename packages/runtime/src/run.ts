@@ -44,6 +44,8 @@ export async function run(
   start: (lifecycle: Lifecycle) => Promise<Started>,
 ): Promise<void> {
   const { log } = options;
+  // In a time zone that skips a day (Pacific/Apia in 2011) local dates cannot have that day, and libraries count with them.
+  process.env.TZ = "UTC";
   const stops: { name: string; stop: () => Promise<void> | void }[] = [];
   let stopping = false;
   let started: Started | undefined;
