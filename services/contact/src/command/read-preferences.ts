@@ -3,7 +3,7 @@ import { type Database, prepared } from "@tidings/database/database";
 const OFFERED_MAX = 100;
 const statement = prepared(
   "preferences_read",
-  `select c.id, c.frequency_rules, c.do_not_contact ? 'email' as has_refused_email,
+  `select c.id, c.frequency_rules, c.do_not_contact ? 'email' as has_refused_email, c.timezone,
      coalesce(c.mobile, '') <> '' or coalesce(c.phone, '') <> '' as has_phone,
      (select coalesce(json_agg(json_build_object('id', s.id, 'name', s.public_name, 'isMember', exists (
           select from segment_contacts m where m.segment_id = s.id and m.contact_id = c.id and not m.manually_removed))
@@ -22,6 +22,7 @@ export async function readPreferences(database: Database, contactId: number, dea
     frequencyRules: Buffer.from(row.frequency_rules ?? "{}"),
     hasRefusedEmail: row.has_refused_email === "t",
     hasPhone: row.has_phone === "t",
+    timeZone: row.timezone ?? "",
     segments: JSON.parse(row.segments ?? "[]") as { id: number; name: string; isMember: boolean }[],
   };
 }

@@ -73,7 +73,7 @@ export function preferenceCentre({
     const rules = JSON.parse(Buffer.from(found.frequencyRules).toString()) as Record<string, StoredRule>;
     return {
       token,
-      ...channelsOf(rules, found.hasPhone ? ["email", "sms"] : ["email"]),
+      ...channelsOf(rules, found.hasPhone ? ["email", "sms"] : ["email"], found.timeZone),
       segments: found.segments.map(({ id, name, isMember }) => ({ id, name, isChosen: isMember })),
       categories: categories.map(({ id, title, isSubscribed }) => ({
         id,

@@ -9,12 +9,13 @@ import { Code, toFault } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { commandContacts } from "../visit/contact-command.ts";
+import { type ChosenRule, withPausesIn } from "./pause-days.ts";
 import type { Chosen } from "./preferences.ts";
 
 /** The part of what a contact chose that the contact service keeps. */
 export interface PreferenceTask {
   contactId: number;
-  frequencyRules: Record<string, object>;
+  frequencyRules: Record<string, ChosenRule>;
   segments: Chosen;
   /** When it was chosen, in milliseconds since 1970. */
   at: number;
@@ -38,13 +39,19 @@ export function preferenceJobs(database: Database, log: Log, upstreams: Upstream
     jobs,
     atOnce: AT_ONCE,
     async prepare(job) {
-      const { contactId, frequencyRules, segments, at } = job.payload as unknown as PreferenceTask;
+      const {
+        contactId,
+        frequencyRules: chosenRules,
+        segments,
+        at,
+      } = job.payload as unknown as PreferenceTask;
       const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
       const found = await contacts.readPreferences({ contactId }, outgoing).catch((error) => {
         if (toFault(error).code === Code.NOT_FOUND) return undefined; // the contact is gone, and its choices with it
         throw error;
       });
       if (!found) return job;
+      const frequencyRules = withPausesIn(chosenRules, found.timeZone);
       // Segments that are not offered stay as they are, whatever was sent.
       const shown = found.segments.filter(({ id }) => segments.shown.includes(id));
       const isChosen = (id: number) => segments.chosen.includes(id);

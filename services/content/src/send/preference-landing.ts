@@ -63,7 +63,7 @@ export async function preferencePreview(
   const topics = await offeredCategories(database, NOBODY, backgroundDeadline());
   const choices: OfferedChoices = {
     ...{ token: "preview", hasRefused: false },
-    ...channelsOf({}, CHANNELS),
+    ...channelsOf({}, CHANNELS, ""),
     categories: topics.map(({ id, title }) => ({ id, name: title, isChosen: true })),
     segments: [{ id: 0, name: "A list", isChosen: false }],
   };

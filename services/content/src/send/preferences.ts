@@ -1,3 +1,5 @@
+import { type ChosenRule, dayOfPause } from "./pause-days.ts";
+
 /** The word for a number of messages in a day, week or month, as frequency rules have it. */
 export const UNITS = ["DAY", "WEEK", "MONTH"] as const;
 export const CHANNELS = ["email", "sms"] as const;
@@ -76,8 +78,8 @@ function idsOf(form: URLSearchParams, name: string): number[] {
   return [...new Set(ids)];
 }
 
-/** Frequency rules in the form that a contact's body has them. */
-export function rulesOf({ channels, preferred }: Choices): Record<string, object> {
+/** Rules by channel, whose pauses are days. */
+export function rulesOf({ channels, preferred }: Choices): Record<string, ChosenRule> {
   return Object.fromEntries(
     Object.entries(channels).map(([channel, { number, unit, pauseFrom, pauseTo }]) => [
       channel,
@@ -93,17 +95,20 @@ export function rulesOf({ channels, preferred }: Choices): Record<string, object
   );
 }
 
-/** The choices that stored rules are. */
-export function channelsOf(rules: Record<string, StoredRule>, channels: readonly Channel[]) {
-  const day = (text: string | null | undefined) => (text ?? "").slice(0, "2026-12-24".length);
+/** The choices that stored rules are, for a contact in a time zone. */
+export function channelsOf(
+  rules: Record<string, StoredRule>,
+  channels: readonly Channel[],
+  timeZone: string,
+) {
   const preferred = channels.find((channel) => rules[channel]?.preferredChannel) ?? ("" as const);
   const choices = channels.map((channel) => {
     const rule = rules[channel] ?? {};
     const choice: ChannelChoice = {
       number: String(rule.frequencyNumber ?? ""),
       unit: rule.frequencyTime ?? "DAY",
-      pauseFrom: day(rule.pauseFromDate),
-      pauseTo: day(rule.pauseToDate),
+      pauseFrom: dayOfPause(rule.pauseFromDate, timeZone),
+      pauseTo: dayOfPause(rule.pauseToDate, timeZone),
     };
     return [channel, choice] as const;
   });
