@@ -209,6 +209,43 @@ test("start lifts no refusal that somebody else made", async () => {
   assert.deepEqual(await noOf(gone.id), [[2, "sms", sms.id]]);
 });
 
+test("a word of consent that somebody recorded takes effect once, also when events were forgotten meanwhile", async () => {
+  const [stopped, started, stranger] = [await reader(), await reader(), await contact()];
+  const firstStop = await say(stopped.number, "STOP");
+  const strangersStop = await say(stranger.number, "stop");
+  const firstStart = await say(started.number, "start");
+  await eventually(async () => {
+    for (const { id } of [stopped, stranger]) assert.deepEqual((await noOf(id))[0]?.[0], 1);
+  });
+  for (const { number } of [stopped, stranger]) await say(number, "start");
+  await say(started.number, "stop");
+  const settled = async () => {
+    const jobs = await stack.query("select key from content.jobs where kind = 'number_consent'");
+    assert.deepEqual(jobs, []);
+    for (const { id } of [stopped, stranger]) assert.deepEqual(await noOf(id), []);
+    assert.deepEqual((await noOf(started.id))[0]?.[0], 1);
+  };
+  await eventually(settled);
+  const report = { MessageSid: `SM${stopped.number}`, To: stopped.number, MessageStatus: "delivered" };
+  await twilio(stopped.reports, report);
+  // A year passes, and events are forgotten.
+  await stack.query("update content.callback_events set date_added = date_added - interval '1 year'");
+  await stack.query("update content.jobs set due_at = now() where kind = 'callback_retention'");
+  await eventually(async () => {
+    const kept = await stack.query("select key from content.callback_events where isfinite(date_added)");
+    assert.deepEqual(kept, []);
+  });
+  await say(stopped.number, "STOP", firstStop);
+  await say(stranger.number, "stop", strangersStop);
+  await say(started.number, "start", firstStart);
+  await settled();
+  for (const { id } of [stopped, stranger]) assert.equal((await send(id)).status, "Delivered");
+  assert.equal((await send(started.id)).status, REFUSED);
+  // A new word counts.
+  await say(stopped.number, "STOP");
+  assert.equal((await send(stopped.id)).status, REFUSED);
+});
+
 test("a report settles a send of unknown outcome once, as sent or as failed, with its count and its event", async () => {
   const [there, lost] = [await contact(), await contact()];
   const reported: { number: string; reports: string; hash: string }[] = [];

@@ -22,7 +22,7 @@ import { INBOX_TABLES } from "./inbox/inbox-tables.ts";
 import { NOTICE_LEDGER, NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
 import { PUSH_IDS } from "./notification/push-tables.ts";
 import { LEARNED_RATES } from "./rate/learned-rates.ts";
-import { REPLY_TABLES } from "./reply/reply-tables.ts";
+import { CONSENTS_TAKEN, REPLY_TABLES } from "./reply/reply-tables.ts";
 import { MAIL_VALUES } from "./send/mail-values.ts";
 import { OPEN_DEVICE_TABLES } from "./send/open-devices.ts";
 import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES, WINNER_OF_SENDS } from "./send/send-tables.ts";
@@ -241,4 +241,5 @@ export const migrations: Migrations = {
   // Clicks on links to files wait for their verdict, too.
   "0087_mail_opens": statements("alter table mail_clicks add column download jsonb", ...OPEN_DEVICE_TABLES),
   "0088_mail_values": statements(...MAIL_VALUES),
+  "0090_consents_taken": statements(...CONSENTS_TAKEN),
 };

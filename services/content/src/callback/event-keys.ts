@@ -10,6 +10,11 @@ const newStatement = prepared(
   "insert into callback_events (key) select k from unnest($1::uuid[]) as u (k) order by k on conflict do nothing returning key",
 );
 
+const keepStatement = prepared(
+  "callback_events_keep",
+  "update callback_events set date_added = 'infinity' where key = any ($1::uuid[])",
+);
+
 /** The key of an event by its provider and its own name: 128 bits of a hash (SHA-256), so that no two events have the same. */
 export function eventKey(...parts: string[]): string {
   const hex = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
@@ -22,4 +27,9 @@ export function eventKey(...parts: string[]): string {
 export async function takeNew(transaction: Transaction, keys: string[]): Promise<string[]> {
   if (keys.length === 0) return [];
   return (await transaction.query(newStatement, [keys])).flatMap(({ key }) => key ?? []);
+}
+
+/** Remembers for good that these events were taken: the retention does not see them. */
+export function keepTaken(transaction: Transaction, keys: string[]): void {
+  if (keys.length > 0) transaction.execute(keepStatement, [keys]);
 }

@@ -1,6 +1,7 @@
 import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
+import { keepTaken } from "../callback/event-keys.ts";
 import type { Refusal } from "../send/refusals.ts";
 import { e164 } from "../text/phone-number.ts";
 import { SMS_FACTS } from "../text/sms-facts.ts";
@@ -65,6 +66,11 @@ export async function recordReplies(
     kept.map(({ sms_id }) => Number(sms_id)),
   );
   outbox.append(transaction, replyEvents(kept, smses));
+  // A provider may sign no time: a word of consent that somebody recorded takes effect once, whenever it comes again.
+  keepTaken(
+    transaction,
+    taken.flatMap(({ asked, key }) => (asked ? [key] : [])),
+  );
   return { kinds: taken.map(({ kind }) => kind), refusals: await refusalsOf(transaction, taken, latest) };
 }
 

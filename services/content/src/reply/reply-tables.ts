@@ -10,3 +10,10 @@ export const REPLY_TABLES = [
     sms_id integer not null, send_hash uuid not null, address text not null, content text not null, date_replied timestamptz not null)`,
   "create index text_replies_of_contact on text_replies (contact_id)",
 ];
+
+/** SQL of a migration: the words of consent in replies that were taken stay known. */
+export const CONSENTS_TAKEN = [
+  `insert into callback_events (key, date_added) select key, 'infinity' from text_replies
+   where content ~* '^[[:space:][:punct:]]*(stop|stopall|unsubscribe|cancel|end|quit|start|unstop)[[:space:][:punct:]]*$'
+   on conflict (key) do update set date_added = excluded.date_added`,
+];
