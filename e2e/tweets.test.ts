@@ -169,6 +169,29 @@ test("a contact who said no, has no handle, or a malformed one gets none, and ea
   assert.deepEqual([postsTo(no.handle).length, await listed(`tweetId=${tweetId}`)], [0, []]);
 });
 
+test("a frequency rule for tweets holds back tweets that nobody asked for, and no other contact's", async () => {
+  const [first, second] = [await tweet(), await tweet()];
+  const rule = { tweet: { frequency_number: 1, frequency_time: "DAY" } };
+  const [often, free] = [await contact({ frequencyRules: rule }), await contact()];
+  const ids = [often.id, free.id];
+  await ask(first, ids);
+  for (const id of ids) await becomes(first, id, "sent");
+  // The contact service counts what it heard of.
+  await eventually(async () => {
+    const [counted] = await stack.query(
+      `select count(*) from contact.tweet_sends where contact_id = ${often.id}`,
+    );
+    assert.equal(counted?.count, "1");
+  });
+  await ask(second, ids);
+  await becomes(second, free.id, "sent");
+  await eventually(async () => {
+    const [held] = await listed(`tweetId=${second}&contactId=${often.id}`);
+    assert.deepEqual([held?.state, held?.reason], ["waiting", "frequency"]);
+  });
+  assert.deepEqual([postsTo(often.handle).length, postsTo(free.handle).length], [1, 2]);
+});
+
 test("a tweet waits while the provider is away, is suppressed by a no that comes meanwhile, and fails when refused for good", async () => {
   const tweetId = await tweet();
   const [late, no, refused] = [await contact(), await contact(), await contact()];

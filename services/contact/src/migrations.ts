@@ -71,4 +71,10 @@ export const migrations: Migrations = {
   "0054_totals_by_column": keepTotalsByOwner,
   "0055_contact_modified": orderModificationsBeside,
   "0056_numbers": statements(...NUMBER_INDEXES),
+  // Frequency rules count tweets.
+  "0090_tweet_sends": statements(
+    `create table tweet_sends (
+      id uuid primary key, contact_id integer not null references contacts on delete cascade, tweet_id integer not null, date_added timestamptz not null)`,
+    "create index tweet_sends_contact_id on tweet_sends (contact_id, date_added)",
+  ),
 };

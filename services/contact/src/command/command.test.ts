@@ -259,6 +259,62 @@ test("contacts that unsubscribed, are paused or had enough mails are refused wit
   assert.deepEqual(await check("constructor"), ["", "", "", "", "not_found"]);
 });
 
+test("a frequency rule counts the sends of its channel within its day, week or month, and a pause has its first and its last second", async () => {
+  const insertions: Record<string, string> = {
+    email: "email_sends (id, contact_id, email_id, date_sent) values (gen_random_uuid(), $1, 1, ",
+    sms: "sms_sends (id, contact_id, sms_id, date_added) values (gen_random_uuid(), $1, 1, ",
+    tweet: "tweet_sends (id, contact_id, tweet_id, date_added) values (gen_random_uuid(), $1, 1, ",
+    notification:
+      "notification_sends (id, contact_id, notification_id, is_mobile, date_added) values (gen_random_uuid(), $1, 1, false, ",
+    mobile_notification:
+      "notification_sends (id, contact_id, notification_id, is_mobile, date_added) values (gen_random_uuid(), $1, 1, true, ",
+  };
+  const channels = Object.keys(insertions);
+  const windows = { DAY: "24 hours", WEEK: "168 hours", MONTH: "1 month" };
+  const withRules = async (rule: object) => {
+    const id = await scene.addContact({});
+    const rules = Object.fromEntries(channels.map((channel) => [channel, { channel, ...rule }]));
+    await scene.query("update contacts set frequency_rules = $2::jsonb where id = $1", [
+      id,
+      JSON.stringify(rules),
+    ]);
+    return id;
+  };
+  const check = async (channel: string, ids: number[]) => {
+    const request = create(CheckContactableRequestSchema, { channel, ids });
+    const { contacts = [] } = await commands.checkContactable(request, callAs(ENGINE));
+    return contacts.map(({ refusal }) => refusal);
+  };
+  for (const [frequencyTime, length] of Object.entries(windows)) {
+    const [over, within] = [
+      await withRules({ frequencyNumber: 1, frequencyTime }),
+      await withRules({ frequencyNumber: 1, frequencyTime }),
+    ];
+    for (const channel of channels) {
+      const add = (id: number, margin: string) =>
+        scene.query(
+          `insert into ${insertions[channel]} now() - interval '${length}' ${margin} interval '1 minute')`,
+          [id],
+        );
+      assert.deepEqual(await check(channel, [over, within]), ["", ""], channel);
+      await add(over, "-");
+      await add(within, "+");
+      assert.deepEqual(
+        await check(channel, [over, within]),
+        ["", "frequency"],
+        `${channel} ${frequencyTime}`,
+      );
+    }
+  }
+  const from = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
+  const pauses = [
+    await withRules({ pauseFromDate: from(-60), pauseToDate: from(60) }),
+    await withRules({ pauseFromDate: from(60), pauseToDate: from(120) }),
+    await withRules({ pauseFromDate: from(-120), pauseToDate: from(-60) }),
+  ];
+  for (const channel of channels) assert.deepEqual(await check(channel, pauses), ["paused", "", ""], channel);
+});
+
 test("EMAIL_FREQUENCY holds for contacts without a rule of their own, and rules of channels are answered", async () => {
   const limited = commandHandlers(scene.services, {
     email: contactVariables.EMAIL_FREQUENCY.parse("2/week"),

@@ -25,6 +25,7 @@ const SENDS: Record<string, string> = {
   email: "select contact_id, date_sent as sent_at from email_sends where date_sent is not null",
   sms: "select contact_id, date_added as sent_at from sms_sends",
   notification: "select contact_id, date_added as sent_at from notification_sends where not is_mobile",
+  tweet: "select contact_id, date_added as sent_at from tweet_sends",
   mobile_notification: "select contact_id, date_added as sent_at from notification_sends where is_mobile",
 };
 

@@ -12,6 +12,7 @@ const HISTORY = [
   "page_hits",
   "sms_sends",
   "notification_sends",
+  "tweet_sends",
   "asset_downloads",
   "contact_redirects",
   "contact_consents",

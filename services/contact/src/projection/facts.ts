@@ -8,6 +8,7 @@ import {
   NotificationSendsSchema,
   PageHitsSchema,
   SmsSendsSchema,
+  TweetSendsSchema,
 } from "@tidings/proto/tidings/content/v1/events";
 
 /** Changes rows about contacts: the ids that it returns are theirs. */
@@ -135,6 +136,22 @@ export const facts: AboutContacts[] = [
           contact_id: contactId,
           notification_id: notificationId,
           is_mobile: isMobile,
+          date_added: timeOf(dateAdded),
+        })),
+  }),
+  fact(TweetSendsSchema, ["tweet.sent"], {
+    table: "tweet_sends",
+    columns: { id: "uuid", tweet_id: "integer", date_added: "timestamptz" },
+    // Frequency rules count those of before this table, too.
+    isListed: true,
+    rows: ({ sends }) =>
+      // The owner lists those that no provider took, too.
+      sends
+        .filter(({ dateAdded }) => dateAdded)
+        .map(({ id, contactId, tweetId, dateAdded }) => ({
+          id,
+          contact_id: contactId,
+          tweet_id: tweetId,
           date_added: timeOf(dateAdded),
         })),
   }),

@@ -26,6 +26,7 @@ import {
   PushSubscribedSchema,
   PushUnsubscribedSchema,
   SmsSendsSchema,
+  TweetSendsSchema,
 } from "@tidings/proto/tidings/content/v1/events";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { createLog } from "@tidings/runtime/log";
@@ -429,6 +430,12 @@ test("a merge moves the facts of every kind, and what the survivor has already s
     event("content.notification.sent", NotificationSendsSchema, {
       sends: [{ id: randomUUID(), contactId, notificationId: 81, dateAdded: noon }],
     }),
+    event("content.tweet.sent", TweetSendsSchema, {
+      sends: [
+        { id: randomUUID(), contactId, tweetId: 81, dateAdded: noon },
+        { id: randomUUID(), contactId, tweetId: 81 },
+      ],
+    }),
     downloads({ contactId, assetId: 81 }),
     event(
       "content.push.subscribed",
@@ -456,7 +463,7 @@ test("a merge moves the facts of every kind, and what the survivor has already s
     ]);
     return rows.every(({ contact_id }) => contact_id === String(survivor)) ? rows.length : "left behind";
   };
-  const tables = `email_sends page_hits sms_sends notification_sends asset_downloads push_ids campaign_contacts`;
+  const tables = `email_sends page_hits sms_sends notification_sends tweet_sends asset_downloads push_ids campaign_contacts`;
   for (const table of tables.split(" ")) assert.equal(await count(table), 2, table);
   assert.equal(await count("contact_categories"), 1);
 });
