@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { hash, randomBytes } from "node:crypto";
 import { after, describe, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
-import { startBrowser, takeScreenshot } from "./browser.ts";
+import { signIn, startBrowser, takeScreenshot, withPage } from "./browser.ts";
 import { startCallbackApp } from "./callback-app.ts";
 import { createOAuthClient, type OAuthClient, requestTokens } from "./oauth-client.ts";
 import { make, newPerson, PASSWORD } from "./people.ts";
@@ -18,23 +18,8 @@ const { baseUrl } = stack;
 const newClient = (name: string) =>
   createOAuthClient(stack.database, ["--name", name, "--redirect-uri", app.redirectUri]);
 
-const visit = async (work: (page: Page, context: BrowserContext) => Promise<void>, options = {}) => {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 760 }, ...options });
-  try {
-    await work(await context.newPage(), context);
-  } finally {
-    await context.close();
-  }
-};
-
-async function signIn(
-  page: Page,
-  { username, password }: { username: string; password: string } = ADMINISTRATOR,
-): Promise<void> {
-  await page.getByLabel("User name or email address").fill(username);
-  await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "Sign in" }).click();
-}
+const visit = (work: (page: Page, context: BrowserContext) => Promise<void>, options = {}) =>
+  withPage(browser, { viewport: { width: 1100, height: 760 }, ...options }, work);
 
 const verifier = randomBytes(32).toString("base64url");
 

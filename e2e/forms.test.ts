@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
 import { actorSigner } from "@tidings/rpc/actor";
@@ -8,6 +7,7 @@ import { rpcClient } from "@tidings/rpc/client";
 import { connect } from "@tidings/rpc/stream/connection";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Browser } from "playwright-core";
+import { axeViolations } from "./axe.ts";
 import { startBrowser, takeScreenshot } from "./browser.ts";
 import { createClient, type Entity } from "./client.ts";
 import { make, PASSWORD, personBody } from "./people.ts";
@@ -254,7 +254,6 @@ test("no client from outside submits in the name of a process", async () => {
 const ALL_TYPES =
   `button captcha checkboxgrp companyLookup country date datetime email file freehtml freetext hidden number
   pagebreak password radiogrp select tel text textarea url`.split(/\s+/);
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 let browser: Browser;
 before(async () => {
   browser = await startBrowser();
@@ -290,14 +289,7 @@ test("a form with every type of field is usable by everybody, as axe-core sees i
   await page.setContent(
     `<!doctype html><html lang="en"><head><title>Form</title></head><body><main><h1>Form</h1>${form.cachedHtml}</main></body></html>`,
   );
-  await page.addScriptTag({ path: AXE });
-  const violations = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-    };
-    const result = await axe.run();
-    return result.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("\n")}`);
-  });
+  const violations = await axeViolations(page);
   await takeScreenshot(page, "form-every-type");
   assert.deepEqual([violations, errors], [[], []]);
   assert.equal(await page.getByLabel("The email", { exact: true }).getAttribute("aria-required"), "true");

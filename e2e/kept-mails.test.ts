@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
-import axe from "axe-core";
-import type { Page } from "playwright-core";
-import { startBrowser, takeScreenshot } from "./browser.ts";
+import { axeViolations } from "./axe.ts";
+import { signIn, startBrowser, takeScreenshot } from "./browser.ts";
 import { PDF } from "./multipart.ts";
 import { newPerson, PASSWORD } from "./people.ts";
 import { openSession } from "./session.ts";
@@ -69,24 +68,6 @@ async function listed(search: string): Promise<{ path: string; name: string }[]>
   return [...links].map(([, path = "", name = ""]) => ({ path, name }));
 }
 
-async function signIn(page: Page): Promise<void> {
-  await page.getByLabel("User name or email address").fill(ADMINISTRATOR.username);
-  await page.getByLabel("Password").fill(ADMINISTRATOR.password);
-  await page.getByRole("button", { name: "Sign in" }).click();
-}
-
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const found = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-    };
-    const { violations } = await axe.run();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("\n")}`);
-  });
-  return found;
-}
-
 test("an administrator finds a mail, sees it in a frame where nothing of it runs, and follows its link", async () => {
   const { name: file } = await uploader(baseUrl).file("assets", "terms.pdf", PDF);
   const { asset } = await made("assets/new", {
@@ -128,14 +109,14 @@ test("an administrator finds a mail, sees it in a frame where nothing of it runs
   await page.keyboard.press("Enter");
   await page.waitForURL(/search=/);
   await takeScreenshot(page, "kept-mails");
-  const listViolations = await violations(page);
+  const listViolations = await axeViolations(page);
   await page.getByRole("link", { name: `Offer ${HOSTILE}` }).click();
   const frame = page.frameLocator("iframe");
   await frame.getByRole("heading", { name: "Hello" }).waitFor();
   await frame.getByRole("button", { name: "Press" }).click();
   await frame.getByText("To the shop").waitFor();
   await takeScreenshot(page, "kept-mail");
-  assert.deepEqual([listViolations, await violations(page)], [[], []]);
+  assert.deepEqual([listViolations, await axeViolations(page)], [[], []]);
   const widths = await page.evaluate<number[]>("[document.documentElement.scrollWidth, innerWidth]");
   assert.ok(Number(widths[0]) <= Number(widths[1]), `the page is ${widths[0]} px wide`);
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import AxeBuilder from "axe-core";
 import type { BrowserContext, Page } from "playwright-core";
-import { startBrowser } from "./browser.ts";
+import { axeViolations } from "./axe.ts";
+import { startBrowser, withPage } from "./browser.ts";
 import { PDF, PNG } from "./multipart.ts";
 import { startPageServer } from "./page-server.ts";
 import { uploader } from "./uploader.ts";
@@ -24,18 +24,8 @@ after(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
-const visit = async (work: (page: Page, context: BrowserContext) => Promise<void>, options = {}) => {
-  const context = await browser.newContext({
-    userAgent: BROWSER,
-    viewport: { width: 1000, height: 700 },
-    ...options,
-  });
-  try {
-    await work(await context.newPage(), context);
-  } finally {
-    await context.close();
-  }
-};
+const visit = (work: (page: Page, context: BrowserContext) => Promise<void>, options = {}) =>
+  withPage(browser, { userAgent: BROWSER, viewport: { width: 1000, height: 700 }, ...options }, work);
 
 describe("a landing page with a form", () => {
   const fields = [
@@ -180,12 +170,7 @@ describe("a landing page with a form", () => {
       async (page) => {
         for (const path of ["/land", `/form/${form.id}`, "/nowhere", "/"]) {
           await page.goto(publicUrl + path);
-          const { violations } = (await page.evaluate(`${AxeBuilder.source}; axe.run()`)) as Any;
-          assert.deepEqual(
-            violations.map(({ id, nodes }: Any) => [id, nodes[0]?.html]),
-            [],
-            path,
-          );
+          assert.deepEqual(await axeViolations(page), [], path);
         }
       },
       { bypassCSP: true },
