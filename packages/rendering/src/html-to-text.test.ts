@@ -33,6 +33,12 @@ A cat
   );
 });
 
+test("links to mail addresses and telephone numbers show these without their scheme, and once", () => {
+  const html = `<a href="mailto:help@shop.example">Write</a> or <a href="tel:+4312345">call</a>,
+    <a href="mailto:help@shop.example">help@shop.example</a> <a href="javascript:alert(1)">no</a>`;
+  assert.equal(htmlToText(html), "Write (help@shop.example) or call (+4312345), help@shop.example no");
+});
+
 test("links are found with what a browser follows, and where it stands", () => {
   const html = `<a HREF="https://a.example/?x=1&amp;copy=2&copy=3" href="https://no.example">a</a><AREA href=https://b.example/>
     <a name=x>no</a><a href='{pagelink=3}' data-x="1" hidden>c</a><!-- <a href="no"> --><script>"<a href='no'>"</script><b href="no">`;

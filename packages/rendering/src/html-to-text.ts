@@ -9,6 +9,10 @@ const BLOCKS = new Set(
 /** Elements with a blank line about them. */
 const PARAGRAPHS = new Set("blockquote dl figure h1 h2 h3 h4 h5 h6 ol p pre table ul".split(" "));
 const UNREAD = new Set("head script style template title noscript textarea select".split(" "));
+/** Addresses that a reader of the text needs. */
+const ADDRESS = /^(?:https?:|mailto:|tel:|\{)/i;
+/** People know mail addresses and telephone numbers without their scheme. */
+const PERSON = /^(?:mailto|tel):/i;
 /** A longer line is broken between two elements: what is added to it costs more the longer it is. */
 const LINE_LENGTH_MAX = 2_000;
 
@@ -58,8 +62,8 @@ export function htmlToText(html: string): string {
       if (unread > 0) return;
       const text = readAttributeReferences(value).trim();
       if (tag === "img" && name === "alt") add(text);
-      if (tag === "a" && name === "href" && /^(?:https?:|\{)/i.test(text))
-        link = { address: text, from: line.length };
+      if (tag === "a" && name === "href" && ADDRESS.test(text))
+        link = { address: text.replace(PERSON, ""), from: line.length };
     },
     tagEnd: () => undefined,
     closeTag(name) {
