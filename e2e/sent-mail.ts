@@ -8,6 +8,7 @@ export interface SentMail {
   emailId: number;
   address: string;
   html: string;
+  text: string;
   /** All addresses in its HTML. */
   paths: string[];
   /** The tracked links. */
@@ -30,14 +31,14 @@ export async function sendToReader(
   const { contact } = await made("contacts/new", { email: address, firstname: "Ada", ...members });
   await made(`emails/${emailId}/contact/${contact.id}/send`, {});
   const mail = sink.taken.find(({ to }) => to.includes(address));
-  const { html } = await simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
+  const { html, text = "" } = await simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
   const paths = [...String(html).matchAll(/(?:href|src)="([^"]*)"/g)].map(([, address = ""]) => {
     const { pathname, search } = new URL(address.replaceAll("&amp;", "&"));
     return pathname + search;
   });
   const find = (start: string) => paths.find((path) => path.startsWith(start)) ?? "";
   return {
-    ...{ contactId: contact.id, emailId, address, html: String(html), paths },
+    ...{ contactId: contact.id, emailId, address, html: String(html), text, paths },
     links: paths.filter((path) => path.startsWith("/r/")),
     pixel: paths.find((path) => path.endsWith(".gif")) ?? "",
     view: find("/email/view/"),
