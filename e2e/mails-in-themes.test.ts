@@ -75,6 +75,7 @@ for (const key of ["blank", "card", "letter"]) {
         for (const colorScheme of ["light", "dark"] as const) {
           await page.emulateMedia({ colorScheme });
           await show();
+          assert.equal(await page.title(), "Offers for Ada");
           assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 320);
           assert.deepEqual(await axeViolations(page, WCAG), [], colorScheme);
           const [ground, letters] = await lightness(page);

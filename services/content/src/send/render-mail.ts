@@ -49,13 +49,12 @@ export async function renderMail(
       dates,
       lengthMax: MAIL_LENGTH_MAX,
     });
-  const looks = (signature: Html | undefined) => {
+  const looks = ({ subject, signature }: { subject?: string; signature?: Html | undefined }) => {
     const inContent = (token: NamedToken): string | Html | undefined => {
       const given = reader.tokens.get(
         token.argument === undefined ? token.name : `${token.name}=${token.argument}`,
       );
       if (given !== undefined) return { markup: given };
-      const { subject } = revision;
       return (
         found.get(keyOf(token)) ??
         ownValue(token, { subject, utm: template.utm, signature }, reader, parts.links)
@@ -78,15 +77,17 @@ export async function renderMail(
     return { inHtml, inText };
   };
   // The signature has the name of the sender in it.
-  const { inText: inSender } = looks(undefined);
+  const { inText: inSender } = looks({});
   const { signature, ...sender } = parts.owners.senderOf(revision, reader.owner, {
     address: render(template.fromAddress, inSender).trim(),
     name: render(template.fromName, inSender),
   });
-  const { inHtml, inText } = looks(signature);
+  // A subject has tokens, too, and may stand in the mail.
+  const subject = render(template.subject, looks({ signature }).inText);
+  const { inHtml, inText } = looks({ subject, signature });
   return {
     ...sender,
-    subject: render(template.subject, inText),
+    subject,
     html: template.html ? render(template.html, inHtml) : "",
     text: render(template.text, (token) => textOf(token, reader, parts.links) ?? inText(token)),
     headers: template.headers.map(([name, value]) => [name, render(value, inText)]),
@@ -99,7 +100,7 @@ function ownValue(
     subject,
     utm,
     signature,
-  }: { subject: string; utm: [name: string, value: string][]; signature: Html | undefined },
+  }: { subject: string | undefined; utm: [name: string, value: string][]; signature: Html | undefined },
   { send, owner }: Reader,
   links: MailLinks,
 ): string | Html | undefined {
