@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { isOutage } from "@tidings/rpc/outage";
+import { publicPathOf } from "@tidings/rpc/public-paths";
 import type { Log } from "@tidings/runtime/log";
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import { LRUCache } from "lru-cache";
-import { readClick, sourceOf } from "./click.ts";
+import { type Click, readClick, signClick, sourceOf } from "./click.ts";
 import { newFactId } from "./hit.ts";
 import { utmOf } from "./page-hit.ts";
 import { readParameters } from "./parameters.ts";
@@ -95,7 +96,7 @@ export function redirectRoutes(options: RedirectOptions): Router {
       keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
     }
     response.setHeader("cache-control", "no-store");
-    response.redirect(302, target);
+    response.redirect(302, click ? withReader(target, click, settings) : target);
   };
   router.get("/r/:id", follow);
   router.get("/redirect/:id", follow);
@@ -118,6 +119,22 @@ async function fillFields(
   return url.replaceAll(FIELD, (_token, alias?: string, fallback = "", encoded?: string) =>
     encodeURIComponent((values.get(alias ?? encoded ?? "") || fallback).toWellFormed()),
   );
+}
+
+/**
+ * A landing page of ours is given its reader by a signed link, and so has their values at once: the click itself may wait for its verdict. The link names
+ * no send, since the page is no second click in the mail.
+ */
+function withReader(
+  target: string,
+  { sendHash, ...reader }: Click,
+  { publicUrl, tokens }: VisitSettings,
+): string {
+  const url = new URL(target);
+  const isPage = url.origin === new URL(publicUrl).origin && publicPathOf(url.pathname)?.path === "/";
+  if (!isPage || reader.contactId === undefined) return target;
+  url.searchParams.set("ct", signClick(tokens.click, reader));
+  return url.href;
 }
 
 /** The address with these parameters in place of its own of the same names; undefined where it is none on the web. */
