@@ -1,4 +1,4 @@
-import { type Broadcast, BroadcastSchema } from "@tidings/proto/tidings/content/v1/email";
+import { type Broadcast, BroadcastSchema } from "@tidings/proto/tidings/content/v1/broadcast";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { messageWriter } from "../rest/message-json.ts";
 import { jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";

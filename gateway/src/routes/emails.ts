@@ -1,4 +1,5 @@
-import { EmailMethodService, EmailSchema, type SendProgress } from "@tidings/proto/tidings/content/v1/email";
+import { EmailMethodService, EmailSchema } from "@tidings/proto/tidings/content/v1/email";
+import type { SendProgress } from "@tidings/proto/tidings/content/v1/ledger";
 import { EmailTestSchema } from "@tidings/proto/tidings/content/v1/variant_test";
 import { jsonBytes, parseJson } from "@tidings/resource/json-member";
 import { jsonAnswer, messageAnswer } from "../route/answer.ts";
@@ -7,15 +8,8 @@ import { entityId, uuid } from "../route/parameter.ts";
 import { idIn, type QueryForm } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
-import {
-  BROADCAST,
-  BROADCAST_SENT,
-  BROADCASTS,
-  broadcastJson,
-  broadcastsJson,
-  NOTHING_SENT,
-  sentMembers,
-} from "./broadcast-json.ts";
+import { sentMembers } from "./broadcast-json.ts";
+import { broadcastRoutes } from "./broadcasts.ts";
 import type { RoutesContext } from "./routes-context.ts";
 import { isOpenSend } from "./send-progress.ts";
 
@@ -99,6 +93,15 @@ const EXPLANATION = jsonAnswer(
 export function emailRoutes({ clients }: RoutesContext): Route[] {
   const emails = clients.of(EmailMethodService);
   const rpc = EmailMethodService.method;
+  const { send, broadcasts } = broadcastRoutes({
+    ...{ resource: "emails", item: "emailId", body: TO_SEGMENTS },
+    words: { entity: "an email", sent: "a segment email", broadcast: "a send" },
+    members: ["lists", "limit", "batch", "winnerAfterHours"],
+    send: { rpc: rpc.sendEmail, call: emails.sendEmail },
+    list: { rpc: rpc.listBroadcasts, call: emails.listBroadcasts },
+    get: { rpc: rpc.getBroadcast, call: emails.getBroadcast },
+    control: { rpc: rpc.controlBroadcast, call: emails.controlBroadcast },
+  });
   return [
     route({
       method: "POST",
@@ -213,27 +216,7 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
         return { success: 1 };
       },
     }),
-    route({
-      method: "POST",
-      path: "/emails/:id/send",
-      summary: "Send a segment email to its segments",
-      rpc: rpc.sendEmail,
-      parameters: { id: entityId("emails", "view") },
-      body: TO_SEGMENTS,
-      budget: "batch",
-      answer: BROADCAST_SENT,
-      errors: [409],
-      async handle({ parameters: { id }, body, options }) {
-        const { broadcastId } = await emails.sendEmail(
-          { id, ...sentMembers(body, ["lists", "limit", "batch", "winnerAfterHours"]) },
-          options,
-        );
-        if (broadcastId === "") return NOTHING_SENT;
-        return broadcastJson(
-          await emails.getBroadcast({ emailId: id, id: broadcastId, wait: true }, options),
-        );
-      },
-    }),
+    send,
     route({
       method: "POST",
       path: "/emails/:id/dry-run",
@@ -252,42 +235,7 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
         return { wouldSend, excluded: parseJson(excluded), samples: parseJson(samples) };
       },
     }),
-    route({
-      method: "GET",
-      path: "/emails/:emailId/sends",
-      summary: "List the sends of an email to segments",
-      rpc: rpc.listBroadcasts,
-      parameters: { emailId: entityId("emails", "view") },
-      answer: BROADCASTS,
-      async handle({ parameters, options }) {
-        const { broadcasts } = await emails.listBroadcasts(parameters, options);
-        return broadcastsJson(broadcasts);
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/emails/:emailId/sends/:sendId",
-      summary: "Get how far a send to segments is",
-      rpc: rpc.getBroadcast,
-      parameters: { emailId: entityId("emails", "view"), sendId: uuid("Id of the send") },
-      answer: BROADCAST,
-      handle: ({ parameters: { emailId, sendId }, options }) =>
-        emails.getBroadcast({ emailId, id: sendId }, options),
-    }),
-    ...["pause", "resume", "cancel"].map((action) =>
-      route({
-        method: "POST",
-        path: `/emails/:emailId/sends/:sendId/${action}`,
-        summary: `${action.charAt(0).toUpperCase()}${action.slice(1)} a send to segments`,
-        operation: `${action}Broadcast`,
-        rpc: rpc.controlBroadcast,
-        parameters: { emailId: entityId("emails", "edit"), sendId: uuid("Id of the send") },
-        answer: BROADCAST,
-        errors: [409],
-        handle: ({ parameters: { emailId, sendId }, options }) =>
-          emails.controlBroadcast({ emailId, id: sendId, action }, options),
-      }),
-    ),
+    ...broadcasts,
   ];
 }
 

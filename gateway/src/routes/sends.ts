@@ -1,42 +1,38 @@
-import { EmailMethodService, type Send, SendSchema } from "@tidings/proto/tidings/content/v1/email";
+import type { Message } from "@bufbuild/protobuf";
+import { EmailMethodService, SendSchema } from "@tidings/proto/tidings/content/v1/email";
 import { NoticeSchema, NoticeService } from "@tidings/proto/tidings/content/v1/notice";
 import {
-  type ListedNotification,
   ListedNotificationSchema,
   NotificationMethodService,
 } from "@tidings/proto/tidings/content/v1/notification";
-import { SmsMethodService, type TextSend, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
-import {
-  type ListedTweet,
-  ListedTweetSchema,
-  TweetMethodService,
-} from "@tidings/proto/tidings/content/v1/tweet";
+import { SmsMethodService, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
+import { ListedTweetSchema, TweetMethodService } from "@tidings/proto/tidings/content/v1/tweet";
 import type { Outgoing } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
+import type { Clients } from "../clients.ts";
 import { messageWriter } from "../rest/message-json.ts";
 import { type Answer, jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
 import { idInMember, objectBody } from "../route/body-form.ts";
 import type { PathParameter } from "../route/parameter.ts";
 import { idIn, type QueryForm } from "../route/query-form.ts";
+import type { Right } from "../route/right.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
-const writeSend = messageWriter(SendSchema);
-const writeText = messageWriter(TextSendSchema);
-const writeTweet = messageWriter(ListedTweetSchema);
-const writeNotification = messageWriter(ListedNotificationSchema);
-const writeNotice = messageWriter(NoticeSchema);
 const RESOLVABLE = [SendSchema, TextSendSchema, ListedTweetSchema, ListedNotificationSchema];
+const LISTED = [...RESOLVABLE, NoticeSchema];
+const WRITERS = new Map<string, (send: Message) => string>(
+  LISTED.map((schema) => [schema.typeName, messageWriter(schema)]),
+);
 const SENDS = textAnswer((components) =>
   closed({
-    sends: arrayOf({ anyOf: [...RESOLVABLE, NoticeSchema].map(components.answered) }),
+    sends: arrayOf({ anyOf: LISTED.map(components.answered) }),
     next: { type: ["string", "null"] },
   }),
 );
-type Resolved = Send | TextSend | ListedTweet | ListedNotification;
-const RESOLVED: Answer<Resolved> = {
-  ...messageAnswer<Resolved>("send", SendSchema, { write: writeResolved }),
+const RESOLVED: Answer<Message> = {
+  ...messageAnswer<Message>("send", SendSchema, { write: sendJson }),
   describe: (components) => closed({ send: { anyOf: RESOLVABLE.map(components.answered) } }),
 };
 const SEND_ID: PathParameter<string> = {
@@ -52,38 +48,31 @@ const RESOLUTION = objectBody({
   required: ["as"],
 });
 const PAGE = 100;
-/** The channels, and the members that name the entity of a send: mails to users and addresses are of an email, too. */
-const ITEM_OF = {
-  email: "emailId",
-  sms: "smsId",
-  tweet: "tweetId",
-  notification: "notificationId",
-  notice: "emailId",
-} as const;
-type Channel = keyof typeof ITEM_OF;
-const CHANNELS = Object.keys(ITEM_OF) as Channel[];
-const ITEMS = [...new Set(Object.values(ITEM_OF))];
+/** The channels whose messages contacts get. Mails to users and addresses are listed alone. */
+const TO_CONTACTS = ["email", "sms", "tweet", "notification"] as const;
+type ToContacts = (typeof TO_CONTACTS)[number];
+type Channel = ToContacts | "notice";
+const CHANNELS: Channel[] = [...TO_CONTACTS, "notice"];
+/** The member that names the entity of a send: mails to users and addresses are of an email, too. */
+const itemOf = (channel: Channel) => `${channel === "notice" ? "email" : channel}Id` as const;
 const itemParameter = (name: string, description: string) => ({
   ...{ name, description },
   schema: { type: "integer", minimum: 1 } as const,
 });
 /** Exactly one of the entities is named. */
-const REPLAYED = ["emailId", "smsId", "tweetId", "notificationId"] as const;
 const REPLAY = objectBody({
   type: "object",
-  properties: Object.fromEntries([...REPLAYED, "code"].map((name) => [name, WHOLE_NUMBER])),
+  properties: Object.fromEntries([...TO_CONTACTS.map(itemOf), "code"].map((name) => [name, WHOLE_NUMBER])),
 });
-const SENDS_QUERY: QueryForm<{
-  channel: Channel;
-  emailId: number;
-  smsId: number;
-  tweetId: number;
-  notificationId: number;
+/** A page of a ledger, as every channel is asked for it. */
+interface Asked {
+  itemId: number;
   contactId: number;
   state: string;
   after: string;
   pageSize: number;
-}> = {
+}
+const SENDS_QUERY: QueryForm<Asked & { channel: Channel }> = {
   parameters: [
     {
       name: "channel",
@@ -102,15 +91,12 @@ const SENDS_QUERY: QueryForm<{
   read({ channel: named = "email", contactId, state = "", limit, after = "", ...asked }) {
     const channel = CHANNELS.find((one) => one === named);
     if (!channel) throw badRequest(`channel is one of ${CHANNELS.join(", ")}.`);
-    const odd = ITEMS.find((name) => asked[name] !== undefined && name !== ITEM_OF[channel]);
-    if (odd) throw badRequest(`${odd} goes with channel=${CHANNELS.find((one) => ITEM_OF[one] === odd)}.`);
-    const item = (name: (typeof ITEMS)[number]) => idIn(name, asked[name]);
+    const item = itemOf(channel);
+    const odd = TO_CONTACTS.find((one) => itemOf(one) !== item && asked[itemOf(one)] !== undefined);
+    if (odd) throw badRequest(`${itemOf(odd)} goes with channel=${odd}.`);
     return {
       channel,
-      emailId: item("emailId"),
-      smsId: item("smsId"),
-      tweetId: item("tweetId"),
-      notificationId: item("notificationId"),
+      itemId: idIn(item, asked[item]),
       contactId: idIn("contactId", contactId),
       state: String(state),
       after: String(after),
@@ -119,31 +105,47 @@ const SENDS_QUERY: QueryForm<{
   },
 };
 
-/** Routes of the ledger: what became of each mail and each text message. */
-export function sendRoutes({ clients }: RoutesContext): Route[] {
+/** The ledger of a channel. */
+interface Ledger {
+  list(asked: Asked, options: Outgoing): Promise<{ sends: Message[]; next: string }>;
+  replay(asked: { itemId: number; code: number }, options: Outgoing): Promise<{ jobId: string }>;
+  resolve(asked: { id: string; as: string }, options: Outgoing): Promise<Message>;
+}
+
+function ledgersOf(clients: Clients): Record<ToContacts, Ledger> & { notice: Pick<Ledger, "list"> } {
   const emails = clients.of(EmailMethodService);
   const smses = clients.of(SmsMethodService);
   const tweets = clients.of(TweetMethodService);
   const notifications = clients.of(NotificationMethodService);
   const notices = clients.of(NoticeService);
-  const rpc = EmailMethodService.method;
-  const replay = (
-    member: (typeof REPLAYED)[number],
-    id: number,
-    code: number,
-    options: Outgoing,
-  ): Promise<{ jobId: string }> => {
-    switch (member) {
-      case "emailId":
-        return emails.replaySends({ emailId: id, code }, options);
-      case "smsId":
-        return smses.replaySmsSends({ smsId: id, code }, options);
-      case "tweetId":
-        return tweets.replayTweetSends({ tweetId: id, code }, options);
-      case "notificationId":
-        return notifications.replayNotificationSends({ notificationId: id, code }, options);
-    }
+  return {
+    email: { list: emails.listSends, replay: emails.replaySends, resolve: emails.resolveSend },
+    sms: { list: smses.listSmsSends, replay: smses.replaySmsSends, resolve: smses.resolveSmsSend },
+    tweet: { list: tweets.listTweetSends, replay: tweets.replayTweetSends, resolve: tweets.resolveTweetSend },
+    notification: {
+      list: notifications.listNotificationSends,
+      replay: notifications.replayNotificationSends,
+      resolve: notifications.resolveNotificationSend,
+    },
+    notice: {
+      async list(asked, options) {
+        const { notices: sends, next } = await notices.listNotices(asked, options);
+        return { sends, next };
+      },
+    },
   };
+}
+
+const EDIT: Right = {
+  ...{ base: "email:emails", verb: "edit" },
+  orElse:
+    "that of the channel besides emails: `sms:smses:edit`, `svcSocial:tweets:edit`, `notification:notifications:edit`",
+};
+
+/** Routes of the ledger: what became of each mail and each text message. */
+export function sendRoutes({ clients }: RoutesContext): Route[] {
+  const ledgers = ledgersOf(clients);
+  const rpc = EmailMethodService.method;
   return [
     route({
       method: "GET",
@@ -159,20 +161,8 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
       query: SENDS_QUERY,
       answer: SENDS,
       async handle({ query: { channel, ...asked }, options }) {
-        switch (channel) {
-          case "email":
-            return pageOf(await emails.listSends(asked, options), writeSend);
-          case "sms":
-            return pageOf(await smses.listSmsSends(asked, options), writeText);
-          case "tweet":
-            return pageOf(await tweets.listTweetSends(asked, options), writeTweet);
-          case "notification":
-            return pageOf(await notifications.listNotificationSends(asked, options), writeNotification);
-          case "notice": {
-            const { notices: sends, next } = await notices.listNotices(asked, options);
-            return pageOf({ sends, next }, writeNotice);
-          }
-        }
+        const { sends, next } = await ledgers[channel].list(asked, options);
+        return `{"sends":[${sends.map(sendJson).join(",")}],"next":${JSON.stringify(next || null)}}`;
       },
     }),
     route({
@@ -180,20 +170,16 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
       path: "/sends/replay",
       summary: "Try failed sends of an email, a text message, a tweet or a notification again",
       rpc: rpc.replaySends,
-      right: {
-        ...{ base: "email:emails", verb: "edit" },
-        orElse:
-          "that of the channel besides emails: `sms:smses:edit`, `svcSocial:tweets:edit`, `notification:notifications:edit`",
-      },
+      right: EDIT,
       body: REPLAY,
       answer: jsonAnswer(closed({ success: { const: 1 }, job: closed({ id: TEXT }) })),
       errors: [404, 409],
       async handle({ body, options }) {
-        const [member = "emailId", ...others] = REPLAYED.filter((name) => body[name] !== undefined);
-        if (others.length > 0) throw badRequest(`${member} does not go with ${others.join(", ")}.`);
-        const id = idInMember(member, body[member]);
-        const code = idInMember("code", body.code);
-        const { jobId } = await replay(member, id, code, options);
+        const [channel = "email", ...others] = TO_CONTACTS.filter((one) => body[itemOf(one)] !== undefined);
+        const item = itemOf(channel);
+        if (others.length > 0) throw badRequest(`${item} does not go with ${others.map(itemOf).join(", ")}.`);
+        const asked = { itemId: idInMember(item, body[item]), code: idInMember("code", body.code) };
+        const { jobId } = await ledgers[channel].replay(asked, options);
         return { success: 1, job: { id: jobId } };
       },
     }),
@@ -202,41 +188,21 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
       path: "/sends/:id/resolve",
       summary: "Decide a send whose outcome nobody knows",
       rpc: rpc.resolveSend,
-      right: {
-        ...{ base: "email:emails", verb: "edit" },
-        orElse:
-          "that of the channel besides emails: `sms:smses:edit`, `svcSocial:tweets:edit`, `notification:notifications:edit`",
-      },
+      right: EDIT,
       parameters: { id: SEND_ID },
       body: RESOLUTION,
       answer: RESOLVED,
       errors: [409],
-      async handle({ parameters: { id }, body, options }) {
-        const asked = { id, as: String(body.as ?? "") };
-        const [channel] = id.split("-");
-        if (channel === "sms") return smses.resolveSmsSend(asked, options);
-        if (channel === "tweet") return tweets.resolveTweetSend(asked, options);
-        if (channel === "notification") return notifications.resolveNotificationSend(asked, options);
-        return emails.resolveSend(asked, options);
+      handle({ parameters: { id }, body, options }) {
+        const channel = TO_CONTACTS.find((one) => id.startsWith(`${one}-`)) ?? "email";
+        return ledgers[channel].resolve({ id, as: String(body.as ?? "") }, options);
       },
     }),
   ];
 }
 
-function writeResolved(send: Resolved): string {
-  switch (send.$typeName) {
-    case SendSchema.typeName:
-      return writeSend(send);
-    case TextSendSchema.typeName:
-      return writeText(send);
-    case ListedTweetSchema.typeName:
-      return writeTweet(send);
-    default:
-      return writeNotification(send);
-  }
-}
-
-/** A page, whose rows are written as JSON. */
-function pageOf<S>({ sends, next }: { sends: S[]; next: string }, write: (send: S) => string): string {
-  return `{"sends":[${sends.map((send) => write(send)).join(",")}],"next":${JSON.stringify(next || null)}}`;
+function sendJson(send: Message): string {
+  const write = WRITERS.get(send.$typeName);
+  if (!write) throw new Error(`${send.$typeName} is no send`);
+  return write(send);
 }

@@ -1,24 +1,15 @@
+import type { SendProgress } from "@tidings/proto/tidings/content/v1/ledger";
 import {
   type SendSmsToContactResponse,
   SmsMethodService,
   SmsRefusal,
-  type SmsSendProgress,
 } from "@tidings/proto/tidings/content/v1/sms";
-import type { RpcClient } from "@tidings/rpc/client";
 import { jsonAnswer } from "../route/answer.ts";
 import { objectBody } from "../route/body-form.ts";
-import { entityId, uuid } from "../route/parameter.ts";
+import { entityId } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, SWITCH, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
-import {
-  BROADCAST,
-  BROADCAST_SENT,
-  BROADCASTS,
-  broadcastJson,
-  broadcastsJson,
-  NOTHING_SENT,
-  sentMembers,
-} from "./broadcast-json.ts";
+import { broadcastRoutes } from "./broadcasts.ts";
 import type { RoutesContext } from "./routes-context.ts";
 import { isOpenSend } from "./send-progress.ts";
 
@@ -70,13 +61,14 @@ const EXPECTATION_FAILED = 417;
 /** Routes of text messages beyond the standard operations: sending them. Older clients send with GET. */
 export function smsRoutes({ clients }: RoutesContext): Route[] {
   const smses = clients.of(SmsMethodService);
+  const rpc = SmsMethodService.method;
   const toContact = (["GET", "POST"] as const).map((method) =>
     route({
       method,
       path: "/smses/:id/contact/:contactId/send",
       summary: "Send a text message to a contact",
       operation: method === "GET" ? "sendSmsToContactByGet" : "sendSmsToContact",
-      rpc: SmsMethodService.method.sendSmsToContact,
+      rpc: rpc.sendSmsToContact,
       parameters: {
         id: entityId("smses", "view"),
         contactId: entityId("contacts", "view", { isAskedAnew: true }),
@@ -94,68 +86,16 @@ export function smsRoutes({ clients }: RoutesContext): Route[] {
       },
     }),
   );
-  return [...toContact, ...broadcastRoutes(smses)];
-}
-
-/** Sends of a text message to its segments. */
-function broadcastRoutes(smses: RpcClient<typeof SmsMethodService>): Route[] {
-  const rpc = SmsMethodService.method;
-  return [
-    route({
-      method: "POST",
-      path: "/smses/:id/send",
-      summary: "Send a text message to its segments",
-      rpc: rpc.sendSms,
-      parameters: { id: entityId("smses", "view") },
-      body: TO_SEGMENTS,
-      budget: "batch",
-      answer: BROADCAST_SENT,
-      errors: [409],
-      async handle({ parameters: { id }, body, options }) {
-        const sent = { id, ...sentMembers(body, ["lists", "limit", "batch"]) };
-        const { broadcastId } = await smses.sendSms(sent, options);
-        if (broadcastId === "") return NOTHING_SENT;
-        return broadcastJson(
-          await smses.getSmsBroadcast({ smsId: id, id: broadcastId, wait: true }, options),
-        );
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/smses/:smsId/sends",
-      summary: "List the sends of a text message to segments",
-      rpc: rpc.listSmsBroadcasts,
-      parameters: { smsId: entityId("smses", "view") },
-      answer: BROADCASTS,
-      async handle({ parameters, options }) {
-        return broadcastsJson((await smses.listSmsBroadcasts(parameters, options)).broadcasts);
-      },
-    }),
-    route({
-      method: "GET",
-      path: "/smses/:smsId/sends/:sendId",
-      summary: "Get how far a send of a text message to segments is",
-      rpc: rpc.getSmsBroadcast,
-      parameters: { smsId: entityId("smses", "view"), sendId: uuid("Id of the send") },
-      answer: BROADCAST,
-      handle: ({ parameters: { smsId, sendId }, options }) =>
-        smses.getSmsBroadcast({ smsId, id: sendId }, options),
-    }),
-    ...["pause", "resume", "cancel"].map((action) =>
-      route({
-        method: "POST",
-        path: `/smses/:smsId/sends/:sendId/${action}`,
-        summary: `${action.charAt(0).toUpperCase()}${action.slice(1)} a send of a text message to segments`,
-        operation: `${action}SmsBroadcast`,
-        rpc: rpc.controlSmsBroadcast,
-        parameters: { smsId: entityId("smses", "edit"), sendId: uuid("Id of the send") },
-        answer: BROADCAST,
-        errors: [409],
-        handle: ({ parameters: { smsId, sendId }, options }) =>
-          smses.controlSmsBroadcast({ smsId, id: sendId, action }, options),
-      }),
-    ),
-  ];
+  const { send, broadcasts } = broadcastRoutes({
+    ...{ resource: "smses", item: "smsId", body: TO_SEGMENTS },
+    words: { entity: "a text message", sent: "a text message", broadcast: "a send of a text message" },
+    members: ["lists", "limit", "batch"],
+    send: { rpc: rpc.sendSms, call: smses.sendSms },
+    list: { rpc: rpc.listSmsBroadcasts, call: smses.listSmsBroadcasts },
+    get: { rpc: rpc.getSmsBroadcast, call: smses.getSmsBroadcast },
+    control: { rpc: rpc.controlSmsBroadcast, call: smses.controlSmsBroadcast },
+  });
+  return [...toContact, send, ...broadcasts];
 }
 
 /** Clients look for the error inside, or for what other answers have (conventions.md). */
@@ -166,7 +106,7 @@ function noTransport() {
   };
 }
 
-function answerOf(id: number, sent: SendSmsToContactResponse, progress: SmsSendProgress | undefined) {
+function answerOf(id: number, sent: SendSmsToContactResponse, progress: SendProgress | undefined) {
   const { name, content, hash } = sent;
   const { key, text } = statusOf(sent, progress);
   const isRefused = key !== DELIVERED.key && key !== SCHEDULED.key;
@@ -181,7 +121,7 @@ function answerOf(id: number, sent: SendSmsToContactResponse, progress: SmsSendP
   };
 }
 
-function statusOf({ refusal, reason }: SendSmsToContactResponse, progress?: SmsSendProgress): Status {
+function statusOf({ refusal, reason }: SendSmsToContactResponse, progress?: SendProgress): Status {
   if (refusal === SmsRefusal.UNPUBLISHED) return UNPUBLISHED;
   if (refusal === SmsRefusal.NOT_CONTACTABLE) return NOT_CONTACTABLE;
   if (refusal === SmsRefusal.NOT_WRITTEN) return { key: reason, text: reason };

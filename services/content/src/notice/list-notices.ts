@@ -33,10 +33,10 @@ const ofContactStatement = prepared(
 /** Lists mails to users and addresses. */
 export function noticeMethods(database: Database): Handlers<typeof NoticeService> {
   return {
-    async listNotices({ emailId, contactId, ...asked }, { deadlineMs }) {
+    async listNotices({ itemId, contactId, ...asked }, { deadlineMs }) {
       const page = readPage(asked, PREFIX);
-      const statement = contactId ? ofContactStatement : emailId ? ofEmailStatement : allStatement;
-      const values = [emailId || null, contactId || null, page.after, page.size, page.states];
+      const statement = contactId ? ofContactStatement : itemId ? ofEmailStatement : allStatement;
+      const values = [itemId || null, contactId || null, page.after, page.size, page.states];
       const rows = await database.query(statement, values, deadlineMs);
       return { notices: rows.map(toNotice), next: nextPage(rows, page, PREFIX) };
     },

@@ -7,7 +7,7 @@ import { factReader } from "../visit/fact-kind.ts";
 import { readContent } from "./notification-content.ts";
 
 const NOTIFICATION: TextChannel = {
-  ...{ name: "notification", plural: "notifications", table: "notification_sends" },
+  ...{ name: "notification", one: "notification", plural: "notifications", table: "notification_sends" },
   ...{ items: "notifications", item: "notification_id", copied: { is_mobile: "coalesce(i.mobile, false)" } },
   published: ["provider_id", "is_clicked", "date_read", "date_clicked", "last_clicked", "click_count"],
 };

@@ -10,22 +10,15 @@ import { factReader } from "../visit/fact-kind.ts";
 import { readContent } from "./notification-content.ts";
 import { NOTIFICATION_KIND } from "./notification-kind.ts";
 
-const ledgerOf = textLedger(NOTIFICATION_KIND, ["provider_id", "is_mobile", "date_read", "click_count"]);
-const UNNAMED =
-  "Sends of notifications are listed of a notification (notificationId), of a contact (contactId), or with state=unknown.";
+const ledgerOf = textLedger(NOTIFICATION_KIND, {
+  columns: ["provider_id", "is_mobile", "date_read", "click_count"],
+  toSend: listed,
+});
 
 /** The ledger of notifications as callers see it. */
 export function notificationMethods(options: TextLedgerOptions): Handlers<typeof NotificationMethodService> {
-  const ledger = ledgerOf(options);
-  return {
-    async listNotificationSends({ notificationId: itemId, ...asked }, call) {
-      const { sends, next } = await ledger.list({ ...asked, itemId }, call, UNNAMED);
-      return { sends: sends.map(listed), next };
-    },
-    replayNotificationSends: ({ notificationId: itemId, code }, call) =>
-      ledger.replay({ itemId, code }, call),
-    resolveNotificationSend: async (asked, call) => listed(await ledger.resolve(asked, call)),
-  };
+  const { list, resolve, replay } = ledgerOf(options);
+  return { listNotificationSends: list, resolveNotificationSend: resolve, replayNotificationSends: replay };
 }
 
 function listed(row: Row): MessageInitShape<typeof ListedNotificationSchema> {

@@ -4,7 +4,8 @@ import { type Jobs, jobsOf } from "@tidings/jobs/jobs";
 /** Entities that are sent to segments: where their broadcasts and sends are. */
 export interface BroadcastKind {
   channel: "email" | "sms";
-  /** The column of a broadcast that names the entity. */
+  /** The table of the entities, and the column of a broadcast that names one. */
+  items: "emails" | "smses";
   item: "email_id" | "sms_id";
   /** The table of the sends. */
   sends: "sends" | "text_sends";
@@ -13,11 +14,11 @@ export interface BroadcastKind {
 }
 
 export const EMAIL_BROADCASTS: BroadcastKind = {
-  ...{ channel: "email", item: "email_id", sends: "sends" },
+  ...{ channel: "email", items: "emails", item: "email_id", sends: "sends" },
   jobs: jobsOf("broadcast"),
 };
 export const SMS_BROADCASTS: BroadcastKind = {
-  ...{ channel: "sms", item: "sms_id", sends: "text_sends" },
+  ...{ channel: "sms", items: "smses", item: "sms_id", sends: "text_sends" },
   jobs: jobsOf("sms_broadcast"),
 };
 

@@ -1,29 +1,80 @@
-import type { Database } from "@tidings/database/database";
-import { notFound } from "@tidings/rpc/fault";
-import type { BroadcastKind } from "./broadcast-kind.ts";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import type {
+  ControlBroadcastRequest,
+  GetBroadcastRequest,
+  ListBroadcastsRequest,
+} from "@tidings/proto/tidings/content/v1/broadcast";
+import type { Call } from "@tidings/rpc/call";
+import { conflict, notFound } from "@tidings/rpc/fault";
+import { isOpen } from "../family/is-open.ts";
+import { type BroadcastKind, EMAIL_BROADCASTS, SMS_BROADCASTS } from "./broadcast-kind.ts";
 import { controlBroadcast } from "./control-broadcast.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
 
-/** How callers see and control broadcasts of one kind. Whether they may is decided before. */
-export function broadcastMethods(database: Database, kind: BroadcastKind) {
-  const list = (itemId: number, deadlineMs: number) => readBroadcasts(database, kind, { itemId }, deadlineMs);
-  const get = async (itemId: number, id: string, deadlineMs: number) => {
-    const [broadcast] = await readBroadcasts(database, kind, { itemId, id }, deadlineMs);
+interface BroadcastMethodOptions {
+  database: Database;
+  /** The entities that are sent. NOT_FOUND where the caller does not reach one. */
+  rows: { get(id: number, call: Call): Promise<unknown> };
+  /** Why no message can leave; undefined where they can. */
+  refusal: string | undefined;
+  /** Called once a broadcast begins, or may go on. */
+  wake(): void;
+}
+
+const openStatementOf = ({ items }: BroadcastKind) =>
+  prepared(`${items}_open_to_send`, `select from ${items} i where i.id = $1::integer and ${isOpen("i")}`);
+const OPEN_STATEMENTS = {
+  email: openStatementOf(EMAIL_BROADCASTS),
+  sms: openStatementOf(SMS_BROADCASTS),
+};
+
+/** The methods of broadcasts of one kind: how callers begin, see and control them. */
+export function broadcastMethods(
+  kind: BroadcastKind,
+  { database, rows, refusal, wake }: BroadcastMethodOptions,
+) {
+  const find = async (asked: { itemId: number; id: string }, deadlineMs: number) => {
+    const [broadcast] = await readBroadcasts(database, kind, asked, deadlineMs);
     if (!broadcast) throw notFound();
     return broadcast;
   };
   return {
-    list,
-    get,
-    async await(itemId: number, id: string, deadlineMs: number) {
-      const broadcast = await awaitBroadcast(database, kind, { itemId, id }, deadlineMs);
-      if (!broadcast) throw notFound();
-      return broadcast;
+    /** Begins what `add` adds. Nothing begins of an entity that goes to no segments: the id is empty. */
+    async begin(
+      { id, isForSegments }: { id: number; isForSegments: boolean },
+      call: Call,
+      add: (transaction: Transaction) => string,
+    ) {
+      const [open] = await database.query(OPEN_STATEMENTS[kind.channel], [id], call.deadlineMs);
+      if (!open) throw notFound();
+      if (!isForSegments) return { broadcastId: "" };
+      if (refusal !== undefined) throw conflict(refusal);
+      const broadcastId = await database.transaction(call.deadlineMs, async (transaction) => {
+        transaction.afterCommit(wake);
+        return add(transaction);
+      });
+      return { broadcastId };
     },
-    async control(asked: { itemId: number; id: string; action: string }, deadlineMs: number) {
-      await get(asked.itemId, asked.id, deadlineMs);
-      await controlBroadcast(database, kind, asked, deadlineMs);
-      return get(asked.itemId, asked.id, deadlineMs);
+    async list({ itemId }: ListBroadcastsRequest, call: Call) {
+      await rows.get(itemId, call);
+      return { broadcasts: await readBroadcasts(database, kind, { itemId }, call.deadlineMs) };
+    },
+    async get({ itemId, id, wait }: GetBroadcastRequest, call: Call) {
+      await rows.get(itemId, call);
+      const asked = { itemId, id };
+      const { deadlineMs } = call;
+      if (wait) await awaitBroadcast(database, kind, asked, deadlineMs);
+      return find(asked, deadlineMs);
+    },
+    async control({ itemId, id, action }: ControlBroadcastRequest, call: Call) {
+      await rows.get(itemId, call);
+      const asked = { itemId, id };
+      const { deadlineMs } = call;
+      await find(asked, deadlineMs);
+      await controlBroadcast(database, kind, { ...asked, action }, deadlineMs);
+      wake();
+      return find(asked, deadlineMs);
     },
   };
 }

@@ -13,7 +13,6 @@ import type { RpcClient } from "@tidings/rpc/client";
 import type { Handlers } from "@tidings/rpc/definition";
 import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
-import { isOpen } from "../family/is-open.ts";
 import type { MakeWinner } from "../family/make-winner.ts";
 import type { LinkPreview } from "../web/preview.ts";
 import { sendAwaiter } from "./await-sends.ts";
@@ -31,7 +30,7 @@ import { ledgerMethods } from "./ledger.ts";
 import { NO_TRANSPORT } from "./mail-parts.ts";
 import { notWritten } from "./not-written.ts";
 import { previewMail } from "./preview-mail.ts";
-import { readCount, readLists } from "./read-segments.ts";
+import { readCount, readLists, readSegmentSend } from "./read-segments.ts";
 import { readTest } from "./read-test.ts";
 import { readTokens } from "./read-tokens.ts";
 import type { RecordOpen } from "./record-opens.ts";
@@ -55,7 +54,6 @@ export interface EmailMethodOptions {
   wake(): void;
 }
 
-const openStatement = prepared("emails_open", `select from emails e where e.id = $1 and ${isOpen("e")}`);
 const familyStatement = prepared(
   "emails_family",
   `select ${FAMILY_OF} as family_id from emails e where e.id = $1`,
@@ -75,7 +73,10 @@ export type SendMethods = Omit<Handlers<typeof EmailMethodService>, "sendTestEma
 export function emailMethods(options: EmailMethodOptions): SendMethods {
   const { database, outbox, rows, findVisible, askContactable } = options;
   const awaitSend = sendAwaiter(database, "sends");
-  const broadcasts = broadcastMethods(database, EMAIL_BROADCASTS);
+  const broadcasts = broadcastMethods(EMAIL_BROADCASTS, {
+    ...{ database, rows, wake: options.wake },
+    refusal: options.hasTransport ? undefined : NO_TRANSPORT,
+  });
   return {
     ...ledgerMethods(options),
     async sendEmailToContact({ id, contactId, tokens, assetAttachments }, call) {
@@ -112,23 +113,14 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
     },
     makeEmailWinner: ({ id }, call) =>
       database.transaction(call.deadlineMs, (transaction) => options.makeWinner(transaction, id, call)),
-    async sendEmail({ id, lists, limit, batch, winnerAfterHours }, call) {
+    async sendEmail({ id, winnerAfterHours, ...sent }, call) {
       const email = await rows.get(id, call);
-      const segmentIds = readLists(lists, email);
-      const recipientsMax = readCount("limit", limit);
-      // Sends share their connections whatever the size of a batch: it is read for the clients that say one.
-      readCount("batch", batch);
+      const asked = readSegmentSend(sent, email);
       const test = await readTest(winnerAfterHours, email, { database, call });
-      const [open] = await database.query(openStatement, [id], call.deadlineMs);
-      if (!open) throw notFound();
-      if (email.emailType !== "list" || segmentIds.length === 0) return { broadcastId: "" };
-      if (!options.hasTransport) throw conflict(NO_TRANSPORT);
-      const createdBy = call.actor.id;
-      const broadcastId = await database.transaction(call.deadlineMs, async (transaction) => {
-        transaction.afterCommit(options.wake);
-        return addBroadcast(transaction, { emailId: id, segmentIds, recipientsMax, createdBy, test });
-      });
-      return { broadcastId };
+      const isForSegments = email.emailType === "list" && asked.segmentIds.length > 0;
+      return broadcasts.begin({ id, isForSegments }, call, (transaction) =>
+        addBroadcast(transaction, { emailId: id, ...asked, createdBy: call.actor.id, test }),
+      );
     },
     async dryRunEmail({ id, lists, limit }, call) {
       const email = await rows.get(id, call);
@@ -147,22 +139,9 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       const shown = samples.filter(({ contactId }) => visible.has(contactId));
       return { wouldSend, excluded: jsonBytes(excluded), samples: jsonBytes(shown) };
     },
-    async getBroadcast({ emailId, id, wait }, call) {
-      await rows.get(emailId, call);
-      return wait
-        ? broadcasts.await(emailId, id, call.deadlineMs)
-        : broadcasts.get(emailId, id, call.deadlineMs);
-    },
-    async listBroadcasts({ emailId }, call) {
-      await rows.get(emailId, call);
-      return { broadcasts: await broadcasts.list(emailId, call.deadlineMs) };
-    },
-    async controlBroadcast({ emailId: itemId, id, action }, call) {
-      await rows.get(itemId, call);
-      const broadcast = await broadcasts.control({ itemId, id, action }, call.deadlineMs);
-      options.wake();
-      return broadcast;
-    },
+    getBroadcast: broadcasts.get,
+    listBroadcasts: broadcasts.list,
+    controlBroadcast: broadcasts.control,
     async previewEmail({ id, contactId }, call) {
       const { emailType } = await rows.get(id, call);
       if (contactId > 0) await requireContact(findVisible, contactId, call);

@@ -3,9 +3,7 @@ import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
 import { createOutbox } from "@tidings/messaging/outbox";
-import { ListSendsRequestSchema } from "@tidings/proto/tidings/content/v1/email";
-import { ListNoticesRequestSchema } from "@tidings/proto/tidings/content/v1/notice";
-import { ListSmsSendsRequestSchema } from "@tidings/proto/tidings/content/v1/sms";
+import { ListSendsRequestSchema } from "@tidings/proto/tidings/content/v1/ledger";
 import type { Call } from "@tidings/rpc/call";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
@@ -69,16 +67,15 @@ test("a page of the ledgers of mails, text messages and notices reads few rows, 
   const { listSends } = ledgerMethods(options);
   const { listSmsSends } = smsLedgerMethods(options);
   const { listNotices } = noticeMethods(database);
-  const asked = { pageSize: 10 };
-  const [emailId, smsId, contactId, state] = [1, 1, 7, "unknown"];
+  const asked = (members: { itemId?: number; contactId?: number; state?: string }) =>
+    create(ListSendsRequestSchema, { pageSize: 10, ...members });
   // Then their plans are those that are kept.
   for (let time = 0; time < 10; time += 1) {
-    for (const members of [{ emailId }, { contactId }, { state }])
-      await listSends(create(ListSendsRequestSchema, { ...asked, ...members }), callNow());
-    for (const members of [{ smsId }, { contactId }, { state }])
-      await listSmsSends(create(ListSmsSendsRequestSchema, { ...asked, ...members }), callNow());
-    for (const members of [{}, { emailId }, { contactId }])
-      await listNotices(create(ListNoticesRequestSchema, { ...asked, ...members }), callNow());
+    for (const members of [{ itemId: 1 }, { contactId: 7 }, { state: "unknown" }]) {
+      await listSends(asked(members), callNow());
+      await listSmsSends(asked(members), callNow());
+    }
+    for (const members of [{}, { itemId: 1 }, { contactId: 7 }]) await listNotices(asked(members), callNow());
   }
   for (const states of ["{sent,failed,waiting}", "{failed}"])
     for (const execute of [

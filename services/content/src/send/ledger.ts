@@ -87,21 +87,21 @@ export function ledgerMethods({
     },
   };
   return {
-    async listSends({ emailId, contactId, ...asked }, call) {
+    async listSends({ itemId, contactId, ...asked }, call) {
       const page = readPage(asked);
-      const statement = emailId ? ofEmailStatement : contactId ? ofContactStatement : unknownStatement;
+      const statement = itemId ? ofEmailStatement : contactId ? ofContactStatement : unknownStatement;
       if (statement === unknownStatement && asked.state !== SendState.UNKNOWN)
         throw badRequest(
           "Sends are listed of an email (emailId), of a contact (contactId), or with state=unknown.",
         );
       const { after, size, states } = page;
-      const values = [emailId || contactId || null, after, size, ownerOf(call, Verb.VIEW), states];
+      const values = [itemId || contactId || null, after, size, ownerOf(call, Verb.VIEW), states];
       const rows = await database.query(statement, values, call.deadlineMs);
       const visible = await ofVisibleContacts(rows, findVisible, call);
       const isAsked = ({ contact_id }: Row) => !contactId || Number(contact_id) === contactId;
       return { sends: visible.filter(isAsked).map(toSend), next: nextPage(rows, page) };
     },
-    replaySends({ emailId: itemId, code }, call) {
+    replaySends({ itemId, code }, call) {
       const refusal = hasTransport ? undefined : NO_TRANSPORT;
       return requestReplay(database, EMAIL_REPLAYS, { member: "emailId", itemId, code, refusal }, call);
     },

@@ -3,7 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
-import type { BroadcastSchema } from "@tidings/proto/tidings/content/v1/email";
+import type { BroadcastSchema } from "@tidings/proto/tidings/content/v1/broadcast";
 import { type BroadcastKind, EMAIL_BROADCASTS, SMS_BROADCASTS } from "./broadcast-kind.ts";
 import { SendState } from "./send-tables.ts";
 
@@ -48,20 +48,19 @@ export async function readBroadcasts(
   return rows.map(toBroadcast);
 }
 
-/** Waits until a broadcast has nothing left to do, for 20 seconds at most, or until the deadline comes near; undefined for an unknown one. */
+/** Waits until a broadcast has nothing left to do, for 20 seconds at most, or until the deadline comes near. It does not wait for an unknown one. */
 export async function awaitBroadcast(
   database: Database,
-  kind: BroadcastKind,
-  asked: { itemId: number; id: string },
+  { channel }: BroadcastKind,
+  { itemId, id }: { itemId: number; id: string },
   deadlineMs: number,
-): Promise<Broadcast | undefined> {
+): Promise<void> {
   const untilMs = Math.min(deadlineMs - SPARE_MS, Date.now() + WAIT_MAX_MS);
   while (
-    (await database.query(STATEMENTS[kind.channel].open, [asked.id, asked.itemId], deadlineMs)).length > 0 &&
+    (await database.query(STATEMENTS[channel].open, [id, itemId], deadlineMs)).length > 0 &&
     Date.now() < untilMs
   )
     await pause(LOOK_MS);
-  return (await readBroadcasts(database, kind, asked, deadlineMs))[0];
 }
 
 interface Counted {

@@ -4,6 +4,24 @@ import { textOf } from "@tidings/runtime/plain-text";
 
 const COUNT_MAX = 1_000_000;
 
+interface SentToSegments {
+  lists: Uint8Array;
+  limit: Uint8Array;
+  batch: Uint8Array;
+}
+
+/** Reads a send to segments of an entity. */
+export function readSegmentSend(
+  { lists, limit, batch }: SentToSegments,
+  entity: { lists: { id: number }[] },
+) {
+  const segmentIds = readLists(lists, entity);
+  const recipientsMax = readCount("limit", limit);
+  // Sends share their connections whatever the size of a batch: it is read for the clients that say one.
+  readCount("batch", batch);
+  return { segmentIds, recipientsMax };
+}
+
 /** Segments of an entity; all of them when none are named. */
 export function readLists(json: Uint8Array, { lists }: { lists: { id: number }[] }): number[] {
   const own = lists.map(({ id }) => id);

@@ -7,23 +7,17 @@ import { SMS_KIND } from "./sms-kind.ts";
 import { SMS } from "./text-channel.ts";
 import { listedMembers, type TextLedgerOptions, textLedger } from "./text-ledger.ts";
 
-const ledgerOf = textLedger(SMS_KIND, ["undelivered", "date_undelivered", "date_delivered"]);
-const UNNAMED =
-  "Sends of text messages are listed of a text message (smsId), of a contact (contactId), or with state=unknown.";
+const ledgerOf = textLedger(SMS_KIND, {
+  columns: ["undelivered", "date_undelivered", "date_delivered"],
+  toSend: toTextSend,
+});
 
 /** The ledger of text messages as callers see it. */
 export function smsLedgerMethods(
   options: TextLedgerOptions,
 ): Pick<Handlers<typeof SmsMethodService>, "listSmsSends" | "resolveSmsSend" | "replaySmsSends"> {
-  const ledger = ledgerOf(options);
-  return {
-    async listSmsSends({ smsId: itemId, ...asked }, call) {
-      const { sends, next } = await ledger.list({ ...asked, itemId }, call, UNNAMED);
-      return { sends: sends.map(toTextSend), next };
-    },
-    replaySmsSends: ({ smsId: itemId, code }, call) => ledger.replay({ itemId, code }, call),
-    resolveSmsSend: async (asked, call) => toTextSend(await ledger.resolve(asked, call)),
-  };
+  const { list, resolve, replay } = ledgerOf(options);
+  return { listSmsSends: list, resolveSmsSend: resolve, replaySmsSends: replay };
 }
 
 function toTextSend(row: Row): MessageInitShape<typeof TextSendSchema> {

@@ -2,7 +2,8 @@
 export interface TextChannel {
   /** As contacts refuse it, as tracked links name it, and as callers of the ledger do. */
   name: "sms" | "tweet" | "notification";
-  /** Its messages in words. */
+  /** A message of it in words, and several. */
+  one: string;
   plural: string;
   /** Its ledger. */
   table: "text_sends" | "tweet_sends" | "notification_sends";
@@ -18,6 +19,7 @@ export interface TextChannel {
 }
 
 export const SMS: TextChannel = {
-  ...{ name: "sms", plural: "text messages", table: "text_sends", items: "smses", item: "sms_id" },
+  ...{ name: "sms", one: "text message", plural: "text messages" },
+  ...{ table: "text_sends", items: "smses", item: "sms_id" },
   ...{ copied: {}, published: ["undelivered", "date_undelivered"], hasBroadcasts: true },
 };

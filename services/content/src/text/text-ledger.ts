@@ -3,6 +3,11 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type {
+  ListSendsRequest,
+  ReplaySendsRequest,
+  ResolveSendRequest,
+} from "@tidings/proto/tidings/content/v1/ledger";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
@@ -33,28 +38,26 @@ export interface TextLedgerOptions {
 }
 
 /** The ledger of a channel as callers see it: sends of entities and contacts that they may view. */
-export interface TextLedger {
-  /** The latest sends of an entity, of a contact, or of unknown outcome. INVALID_ARGUMENT with these words where none is named. */
-  list(asked: AskedTexts, call: Call, words: string): Promise<{ sends: Row[]; next: string }>;
-  resolve(asked: { id: string; as: string }, call: Call): Promise<Row>;
+export interface TextLedger<S> {
+  /** The latest sends of an entity, of a contact, or of unknown outcome. INVALID_ARGUMENT where none of the three is named. */
+  list(asked: ListSendsRequest, call: Call): Promise<{ sends: S[]; next: string }>;
+  resolve(asked: ResolveSendRequest, call: Call): Promise<S>;
   /** Has failed sends of an entity tried again, as a job. */
-  replay(asked: { itemId: number; code: number }, call: Call): Promise<{ jobId: string }>;
+  replay(asked: ReplaySendsRequest, call: Call): Promise<{ jobId: string }>;
 }
 
-interface AskedTexts {
-  itemId: number;
-  contactId: number;
-  state: string;
-  after: string;
-  pageSize: number;
+interface ListedSends<S> {
+  /** Columns beside those of all such ledgers. */
+  columns: string[];
+  toSend(row: Row): S;
 }
 
-/** The ledger of a channel, whose rows are listed with these columns beside those of all. */
-export function textLedger(
+/** The ledger of a channel, with its sends as callers see them. */
+export function textLedger<S>(
   { facts: { channel, columns, itemsOf, events }, replays }: Pick<TextKind, "facts" | "replays">,
-  listed: string[] = [],
-): (options: TextLedgerOptions) => TextLedger {
-  const { name, plural, item } = channel;
+  { columns: listed, toSend }: ListedSends<S>,
+): (options: TextLedgerOptions) => TextLedger<S> {
+  const { name, one, plural, item } = channel;
   const prefix = `${name}-`;
   const { ofItem, ofContact, unknown, ...deciding } = statementsOf(channel, columns, listed);
   return ({ database, outbox, findVisible, hasTransport, wake }) => {
@@ -66,20 +69,23 @@ export function textLedger(
       },
     };
     return {
-      async list({ itemId, contactId, ...asked }, call, words) {
+      async list({ itemId, contactId, ...asked }, call) {
         const page = readPage(asked, prefix);
         const statement = contactId ? ofContact : itemId ? ofItem : unknown;
-        if (statement === unknown && asked.state !== SendState.UNKNOWN) throw badRequest(words);
+        if (statement === unknown && asked.state !== SendState.UNKNOWN)
+          throw badRequest(
+            `Sends of ${plural} are listed of a ${one} (${name}Id), of a contact (contactId), or with state=unknown.`,
+          );
         const { after, size, states } = page;
         const values = [itemId || null, contactId || null, after, size, ownerOf(call, Verb.VIEW), states];
         const rows = await database.query(statement, values, call.deadlineMs);
         const sends = await ofVisibleContacts(rows, findVisible, call);
-        return { sends, next: nextPage(rows, page, prefix) };
+        return { sends: sends.map(toSend), next: nextPage(rows, page, prefix) };
       },
-      resolve: (asked, call) => resolveRow(resolving, asked, call),
-      replay(asked, call) {
+      resolve: async (asked, call) => toSend(await resolveRow(resolving, asked, call)),
+      replay({ itemId, code }, call) {
         const refusal = hasTransport ? undefined : `No transport of ${plural} is set up.`;
-        return requestReplay(database, replays, { ...asked, member: `${name}Id`, refusal }, call);
+        return requestReplay(database, replays, { member: `${name}Id`, itemId, code, refusal }, call);
       },
     };
   };

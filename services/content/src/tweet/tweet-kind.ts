@@ -5,7 +5,8 @@ import { itemMembers, textFacts, textMembers } from "../text/text-facts.ts";
 import { textKind } from "../text/text-kind.ts";
 
 const TWEET: TextChannel = {
-  ...{ name: "tweet", plural: "tweets", table: "tweet_sends", items: "tweets", item: "tweet_id" },
+  ...{ name: "tweet", one: "tweet", plural: "tweets" },
+  ...{ table: "tweet_sends", items: "tweets", item: "tweet_id" },
   ...{ copied: {}, published: ["provider_id", "answer"] },
 };
 

@@ -5,21 +5,12 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { listedMembers, type TextLedgerOptions, textLedger } from "../text/text-ledger.ts";
 import { TWEET_KIND } from "./tweet-kind.ts";
 
-const ledgerOf = textLedger(TWEET_KIND, ["provider_id"]);
-const UNNAMED =
-  "Sends of tweets are listed of a tweet (tweetId), of a contact (contactId), or with state=unknown.";
+const ledgerOf = textLedger(TWEET_KIND, { columns: ["provider_id"], toSend: listed });
 
 /** The ledger of tweets as callers see it. */
 export function tweetMethods(options: TextLedgerOptions): Handlers<typeof TweetMethodService> {
-  const ledger = ledgerOf(options);
-  return {
-    async listTweetSends({ tweetId: itemId, ...asked }, call) {
-      const { sends, next } = await ledger.list({ ...asked, itemId }, call, UNNAMED);
-      return { sends: sends.map(listed), next };
-    },
-    replayTweetSends: ({ tweetId: itemId, code }, call) => ledger.replay({ itemId, code }, call),
-    resolveTweetSend: async (asked, call) => listed(await ledger.resolve(asked, call)),
-  };
+  const { list, resolve, replay } = ledgerOf(options);
+  return { listTweetSends: list, resolveTweetSend: resolve, replayTweetSends: replay };
 }
 
 function listed(row: Row): MessageInitShape<typeof ListedTweetSchema> {

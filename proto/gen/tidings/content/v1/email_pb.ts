@@ -7,6 +7,10 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { BroadcastSchema, ControlBroadcastRequestSchema, GetBroadcastRequestSchema, ListBroadcastsRequestSchema, ListBroadcastsResponseSchema } from "./broadcast_pb.ts";
+import { file_tidings_content_v1_broadcast } from "./broadcast_pb.ts";
+import type { AwaitSendRequestSchema, ListSendsRequestSchema, ReplaySendsRequestSchema, ReplaySendsResponseSchema, ResolveSendRequestSchema, SendProgressSchema } from "./ledger_pb.ts";
+import { file_tidings_content_v1_ledger } from "./ledger_pb.ts";
 import type { Preview, PreviewLinkSchema } from "./preview_pb.ts";
 import { file_tidings_content_v1_preview } from "./preview_pb.ts";
 import type { EmailTestSchema } from "./variant_test_pb.ts";
@@ -19,7 +23,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/email.proto.
  */
 export const file_tidings_content_v1_email: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSKFFAoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQESRAoOZXhjbHVkZWRfbGlzdHMYKyADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQhDotRjoB/q1GAdzZWdtZW50Ej8KEXByZWZlcmVuY2VfY2VudGVyGCwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUII+rUYBHBhZ2U6OKK2GDQKDGVtYWlsOmVtYWlscxIGRW1haWxzIgVlbWFpbCoEbmFtZSoHc3ViamVjdDIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CDwoNX2Zyb21fYWRkcmVzc0IMCgpfZnJvbV9uYW1lQhMKEV9yZXBseV90b19hZGRyZXNzQg4KDF9iY2NfYWRkcmVzc0IWChRfdXNlX293bmVyX2FzX21haWxlckILCglfdXRtX3RhZ3NCEQoPX3ByZWhlYWRlcl90ZXh0Qg4KDF9jdXN0b21faHRtbEINCgtfcGxhaW5fdGV4dEILCglfdGVtcGxhdGVCDQoLX2VtYWlsX3R5cGVCEQoPX3B1YmxpY19wcmV2aWV3Qg0KC19yZWFkX2NvdW50Qg0KC19zZW50X2NvdW50QgsKCV9yZXZpc2lvbkITChFfdmFyaWFudF9jaGlsZHJlbkITChFfdmFyaWFudF9zZXR0aW5nc0IVChNfdmFyaWFudF9zdGFydF9kYXRlQhUKE192YXJpYW50X3NlbnRfY291bnRCFQoTX3ZhcmlhbnRfcmVhZF9jb3VudEIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5CEgoQX2R5bmFtaWNfY29udGVudEIKCghfaGVhZGVycyJmChlTZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdG9rZW5zGAMgASgMEhkKEWFzc2V0X2F0dGFjaG1lbnRzGAQgASgMIjsKGlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYASABKAkSDwoHcmVmdXNhbBgCIAEoCSJnChBTZW5kRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBWxpc3RzGAIgASgMEg0KBWxpbWl0GAMgASgMEg0KBWJhdGNoGAQgASgMEhoKEndpbm5lcl9hZnRlcl9ob3VycxgFIAEoDCIhChNHZXRFbWFpbFRlc3RSZXF1ZXN0EgoKAmlkGAEgASgFIiQKFk1ha2VFbWFpbFdpbm5lclJlcXVlc3QSCgoCaWQYASABKAUiKQoRU2VuZEVtYWlsUmVzcG9uc2USFAoMYnJvYWRjYXN0X2lkGAEgASgJIj4KEkRyeVJ1bkVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRINCgVsaXN0cxgCIAEoDBINCgVsaW1pdBgDIAEoDCJMChNEcnlSdW5FbWFpbFJlc3BvbnNlEhIKCndvdWxkX3NlbmQYASABKAUSEAoIZXhjbHVkZWQYAiABKAwSDwoHc2FtcGxlcxgDIAEoDCJBChNHZXRCcm9hZGNhc3RSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEgoKAmlkGAIgASgJEgwKBHdhaXQYAyABKAgiKQoVTGlzdEJyb2FkY2FzdHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFIksKFkxpc3RCcm9hZGNhc3RzUmVzcG9uc2USMQoKYnJvYWRjYXN0cxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiRwoXQ29udHJvbEJyb2FkY2FzdFJlcXVlc3QSEAoIZW1haWxfaWQYASABKAUSCgoCaWQYAiABKAkSDgoGYWN0aW9uGAMgASgJIqAECglCcm9hZGNhc3QSCgoCaWQYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGY2hvc2VuGAMgASgFEg4KBnF1ZXVlZBgEIAEoBRIQCghkZWZlcnJlZBgFIAEoBRIPCgdzZW5kaW5nGAYgASgFEgwKBHNlbnQYByABKAUSDgoGZmFpbGVkGAggASgFEhIKCnN1cHByZXNzZWQYCSABKAUSDwoHdW5rbm93bhgKIAEoBRIRCgljYW5jZWxsZWQYCyABKAUSDAoEcmF0ZRgMIAEoARIQCgNldGEYDSABKAVIAIgBARIXCgpsYXN0X2Vycm9yGA4gASgJSAGIAQESLgoKc3RhcnRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh8KEndpbm5lcl9hZnRlcl9ob3VycxgRIAEoBUgCiAEBEhcKCnRlc3Rfc2hhcmUYEiABKAVIA4gBARIuCgpkZWNpZGVzX2F0GBMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgZ3aW5uZXIYFCABKAVIBIgBAUIGCgRfZXRhQg0KC19sYXN0X2Vycm9yQhUKE193aW5uZXJfYWZ0ZXJfaG91cnNCDQoLX3Rlc3Rfc2hhcmVCCQoHX3dpbm5lciJpChBMaXN0U2VuZHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDQoFc3RhdGUYAyABKAkSDQoFYWZ0ZXIYBCABKAkSEQoJcGFnZV9zaXplGAUgASgFIkoKEUxpc3RTZW5kc1Jlc3BvbnNlEicKBXNlbmRzGAEgAygLMhgudGlkaW5ncy5jb250ZW50LnYxLlNlbmQSDAoEbmV4dBgCIAEoCSIsChJSZXNvbHZlU2VuZFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYXMYAiABKAkiNAoSUmVwbGF5U2VuZHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEgwKBGNvZGUYAiABKAUiJQoTUmVwbGF5U2VuZHNSZXNwb25zZRIOCgZqb2JfaWQYASABKAkiqwQKBFNlbmQSCgoCaWQYASABKAkSDwoHY2hhbm5lbBgCIAEoCRIQCghvY2Nhc2lvbhgDIAEoCRINCgVzdGF0ZRgEIAEoCRITCgZyZWFzb24YBSABKAlIAIgBARIQCghlbWFpbF9pZBgGIAEoBRISCgpjb250YWN0X2lkGAcgASgFEhQKB2FkZHJlc3MYCCABKAlIAYgBARIMCgRoYXNoGAkgASgJEioKBmR1ZV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRjb2RlGA0gASgFSAKIAQESLQoJZGF0ZV9yZWFkGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpvcGVuX2NvdW50GA8gASgFEhMKBmJvdW5jZRgQIAEoCUgDiAEBEjAKDGRhdGVfYm91bmNlZBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPZGF0ZV9jb21wbGFpbmVkGBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIJCgdfcmVhc29uQgoKCF9hZGRyZXNzQgcKBV9jb2RlQgkKB19ib3VuY2UiNQoTUHJldmlld0VtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIoQBChRQcmV2aWV3RW1haWxSZXNwb25zZRIPCgdzdWJqZWN0GAEgASgJEgwKBGh0bWwYAiABKAkSDAoEdGV4dBgDIAEoCRIPCgdoZWFkZXJzGAQgASgMEg0KBWJ5dGVzGAUgASgFEg0KBWxpbmtzGAYgASgMEhAKCHdhcm5pbmdzGAcgASgMIlMKF0xpbmtFbWFpbFByZXZpZXdSZXF1ZXN0EgoKAmlkGAEgASgFEiwKB3ByZXZpZXcYAiABKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUHJldmlldyJYChRTZW5kVGVzdEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRINCgV1c2VycxgCIAEoDBIRCglhZGRyZXNzZXMYAyABKAwSEgoKY29udGFjdF9pZBgEIAEoBSIrChVTZW5kVGVzdEVtYWlsUmVzcG9uc2USEgoKcmVjaXBpZW50cxgBIAEoDCI0ChJFeHBsYWluU2VuZFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSI1ChNFeHBsYWluU2VuZFJlc3BvbnNlEg8KB3ZlcmRpY3QYASABKAkSDQoFcnVsZXMYAiABKAwiIgoSUmVjb3JkUmVwbHlSZXF1ZXN0EgwKBGhhc2gYASABKAkiFQoTUmVjb3JkUmVwbHlSZXNwb25zZSIgChBBd2FpdFNlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiLQoMU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCTL0DQoSRW1haWxNZXRob2RTZXJ2aWNlEnkKElNlbmRFbWFpbFRvQ29udGFjdBItLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0Gi4udGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlIgSQtRgBEl4KCVNlbmRFbWFpbBIkLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxSZXF1ZXN0GiUudGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFJlc3BvbnNlIgSQtRgBEl8KDEdldEVtYWlsVGVzdBInLnRpZGluZ3MuY29udGVudC52MS5HZXRFbWFpbFRlc3RSZXF1ZXN0Gh0udGlkaW5ncy5jb250ZW50LnYxLkVtYWlsVGVzdCIHkAIBkLUYARJeCg9NYWtlRW1haWxXaW5uZXISKi50aWRpbmdzLmNvbnRlbnQudjEuTWFrZUVtYWlsV2lubmVyUmVxdWVzdBoZLnRpZGluZ3MuY29udGVudC52MS5FbWFpbCIEkLUYAxJnCgtEcnlSdW5FbWFpbBImLnRpZGluZ3MuY29udGVudC52MS5EcnlSdW5FbWFpbFJlcXVlc3QaJy50aWRpbmdzLmNvbnRlbnQudjEuRHJ5UnVuRW1haWxSZXNwb25zZSIHkAIBkLUYARJfCgxHZXRCcm9hZGNhc3QSJy50aWRpbmdzLmNvbnRlbnQudjEuR2V0QnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiB5ACAZC1GAEScAoOTGlzdEJyb2FkY2FzdHMSKS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdEJyb2FkY2FzdHNSZXF1ZXN0GioudGlkaW5ncy5jb250ZW50LnYxLkxpc3RCcm9hZGNhc3RzUmVzcG9uc2UiB5ACAZC1GAESZAoQQ29udHJvbEJyb2FkY2FzdBIrLnRpZGluZ3MuY29udGVudC52MS5Db250cm9sQnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiBJC1GAMSYQoJTGlzdFNlbmRzEiQudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTZW5kc1JlcXVlc3QaJS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNlbmRzUmVzcG9uc2UiB5ACAZC1GAESVQoLUmVzb2x2ZVNlbmQSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVzb2x2ZVNlbmRSZXF1ZXN0GhgudGlkaW5ncy5jb250ZW50LnYxLlNlbmQiBJC1GAMSZAoLUmVwbGF5U2VuZHMSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVwbGF5U2VuZHNSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLlJlcGxheVNlbmRzUmVzcG9uc2UiBJC1GAMSZAoLUmVjb3JkUmVwbHkSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVjb3JkUmVwbHlSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLlJlY29yZFJlcGx5UmVzcG9uc2UiBJC1GAESagoMUHJldmlld0VtYWlsEicudGlkaW5ncy5jb250ZW50LnYxLlByZXZpZXdFbWFpbFJlcXVlc3QaKC50aWRpbmdzLmNvbnRlbnQudjEuUHJldmlld0VtYWlsUmVzcG9uc2UiB5ACAZC1GAESaQoQTGlua0VtYWlsUHJldmlldxIrLnRpZGluZ3MuY29udGVudC52MS5MaW5rRW1haWxQcmV2aWV3UmVxdWVzdBofLnRpZGluZ3MuY29udGVudC52MS5QcmV2aWV3TGluayIHkAIBkLUYARJqCg1TZW5kVGVzdEVtYWlsEigudGlkaW5ncy5jb250ZW50LnYxLlNlbmRUZXN0RW1haWxSZXF1ZXN0GikudGlkaW5ncy5jb250ZW50LnYxLlNlbmRUZXN0RW1haWxSZXNwb25zZSIEkLUYARJnCgtFeHBsYWluU2VuZBImLnRpZGluZ3MuY29udGVudC52MS5FeHBsYWluU2VuZFJlcXVlc3QaJy50aWRpbmdzLmNvbnRlbnQudjEuRXhwbGFpblNlbmRSZXNwb25zZSIHkAIBkLUYARJcCglBd2FpdFNlbmQSJC50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRTZW5kUmVxdWVzdBogLnRpZGluZ3MuY29udGVudC52MS5TZW5kUHJvZ3Jlc3MiB5ACAZC1GAEaEIq1GAxlbWFpbDplbWFpbHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_preview, file_tidings_content_v1_variant_test, file_tidings_type_v1_reference]);
+  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSKFFAoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQESRAoOZXhjbHVkZWRfbGlzdHMYKyADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQhDotRjoB/q1GAdzZWdtZW50Ej8KEXByZWZlcmVuY2VfY2VudGVyGCwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUII+rUYBHBhZ2U6OKK2GDQKDGVtYWlsOmVtYWlscxIGRW1haWxzIgVlbWFpbCoEbmFtZSoHc3ViamVjdDIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CDwoNX2Zyb21fYWRkcmVzc0IMCgpfZnJvbV9uYW1lQhMKEV9yZXBseV90b19hZGRyZXNzQg4KDF9iY2NfYWRkcmVzc0IWChRfdXNlX293bmVyX2FzX21haWxlckILCglfdXRtX3RhZ3NCEQoPX3ByZWhlYWRlcl90ZXh0Qg4KDF9jdXN0b21faHRtbEINCgtfcGxhaW5fdGV4dEILCglfdGVtcGxhdGVCDQoLX2VtYWlsX3R5cGVCEQoPX3B1YmxpY19wcmV2aWV3Qg0KC19yZWFkX2NvdW50Qg0KC19zZW50X2NvdW50QgsKCV9yZXZpc2lvbkITChFfdmFyaWFudF9jaGlsZHJlbkITChFfdmFyaWFudF9zZXR0aW5nc0IVChNfdmFyaWFudF9zdGFydF9kYXRlQhUKE192YXJpYW50X3NlbnRfY291bnRCFQoTX3ZhcmlhbnRfcmVhZF9jb3VudEIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5CEgoQX2R5bmFtaWNfY29udGVudEIKCghfaGVhZGVycyJmChlTZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdG9rZW5zGAMgASgMEhkKEWFzc2V0X2F0dGFjaG1lbnRzGAQgASgMIjsKGlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYASABKAkSDwoHcmVmdXNhbBgCIAEoCSJnChBTZW5kRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBWxpc3RzGAIgASgMEg0KBWxpbWl0GAMgASgMEg0KBWJhdGNoGAQgASgMEhoKEndpbm5lcl9hZnRlcl9ob3VycxgFIAEoDCIhChNHZXRFbWFpbFRlc3RSZXF1ZXN0EgoKAmlkGAEgASgFIiQKFk1ha2VFbWFpbFdpbm5lclJlcXVlc3QSCgoCaWQYASABKAUiKQoRU2VuZEVtYWlsUmVzcG9uc2USFAoMYnJvYWRjYXN0X2lkGAEgASgJIj4KEkRyeVJ1bkVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRINCgVsaXN0cxgCIAEoDBINCgVsaW1pdBgDIAEoDCJMChNEcnlSdW5FbWFpbFJlc3BvbnNlEhIKCndvdWxkX3NlbmQYASABKAUSEAoIZXhjbHVkZWQYAiABKAwSDwoHc2FtcGxlcxgDIAEoDCJKChFMaXN0U2VuZHNSZXNwb25zZRInCgVzZW5kcxgBIAMoCzIYLnRpZGluZ3MuY29udGVudC52MS5TZW5kEgwKBG5leHQYAiABKAkiqwQKBFNlbmQSCgoCaWQYASABKAkSDwoHY2hhbm5lbBgCIAEoCRIQCghvY2Nhc2lvbhgDIAEoCRINCgVzdGF0ZRgEIAEoCRITCgZyZWFzb24YBSABKAlIAIgBARIQCghlbWFpbF9pZBgGIAEoBRISCgpjb250YWN0X2lkGAcgASgFEhQKB2FkZHJlc3MYCCABKAlIAYgBARIMCgRoYXNoGAkgASgJEioKBmR1ZV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRjb2RlGA0gASgFSAKIAQESLQoJZGF0ZV9yZWFkGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpvcGVuX2NvdW50GA8gASgFEhMKBmJvdW5jZRgQIAEoCUgDiAEBEjAKDGRhdGVfYm91bmNlZBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPZGF0ZV9jb21wbGFpbmVkGBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIJCgdfcmVhc29uQgoKCF9hZGRyZXNzQgcKBV9jb2RlQgkKB19ib3VuY2UiNQoTUHJldmlld0VtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIoQBChRQcmV2aWV3RW1haWxSZXNwb25zZRIPCgdzdWJqZWN0GAEgASgJEgwKBGh0bWwYAiABKAkSDAoEdGV4dBgDIAEoCRIPCgdoZWFkZXJzGAQgASgMEg0KBWJ5dGVzGAUgASgFEg0KBWxpbmtzGAYgASgMEhAKCHdhcm5pbmdzGAcgASgMIlMKF0xpbmtFbWFpbFByZXZpZXdSZXF1ZXN0EgoKAmlkGAEgASgFEiwKB3ByZXZpZXcYAiABKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUHJldmlldyJYChRTZW5kVGVzdEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRINCgV1c2VycxgCIAEoDBIRCglhZGRyZXNzZXMYAyABKAwSEgoKY29udGFjdF9pZBgEIAEoBSIrChVTZW5kVGVzdEVtYWlsUmVzcG9uc2USEgoKcmVjaXBpZW50cxgBIAEoDCI0ChJFeHBsYWluU2VuZFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSI1ChNFeHBsYWluU2VuZFJlc3BvbnNlEg8KB3ZlcmRpY3QYASABKAkSDQoFcnVsZXMYAiABKAwiIgoSUmVjb3JkUmVwbHlSZXF1ZXN0EgwKBGhhc2gYASABKAkiFQoTUmVjb3JkUmVwbHlSZXNwb25zZTL0DQoSRW1haWxNZXRob2RTZXJ2aWNlEnkKElNlbmRFbWFpbFRvQ29udGFjdBItLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0Gi4udGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlIgSQtRgBEl4KCVNlbmRFbWFpbBIkLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxSZXF1ZXN0GiUudGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFJlc3BvbnNlIgSQtRgBEl8KDEdldEVtYWlsVGVzdBInLnRpZGluZ3MuY29udGVudC52MS5HZXRFbWFpbFRlc3RSZXF1ZXN0Gh0udGlkaW5ncy5jb250ZW50LnYxLkVtYWlsVGVzdCIHkAIBkLUYARJeCg9NYWtlRW1haWxXaW5uZXISKi50aWRpbmdzLmNvbnRlbnQudjEuTWFrZUVtYWlsV2lubmVyUmVxdWVzdBoZLnRpZGluZ3MuY29udGVudC52MS5FbWFpbCIEkLUYAxJnCgtEcnlSdW5FbWFpbBImLnRpZGluZ3MuY29udGVudC52MS5EcnlSdW5FbWFpbFJlcXVlc3QaJy50aWRpbmdzLmNvbnRlbnQudjEuRHJ5UnVuRW1haWxSZXNwb25zZSIHkAIBkLUYARJfCgxHZXRCcm9hZGNhc3QSJy50aWRpbmdzLmNvbnRlbnQudjEuR2V0QnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiB5ACAZC1GAEScAoOTGlzdEJyb2FkY2FzdHMSKS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdEJyb2FkY2FzdHNSZXF1ZXN0GioudGlkaW5ncy5jb250ZW50LnYxLkxpc3RCcm9hZGNhc3RzUmVzcG9uc2UiB5ACAZC1GAESZAoQQ29udHJvbEJyb2FkY2FzdBIrLnRpZGluZ3MuY29udGVudC52MS5Db250cm9sQnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiBJC1GAMSYQoJTGlzdFNlbmRzEiQudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTZW5kc1JlcXVlc3QaJS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNlbmRzUmVzcG9uc2UiB5ACAZC1GAESVQoLUmVzb2x2ZVNlbmQSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVzb2x2ZVNlbmRSZXF1ZXN0GhgudGlkaW5ncy5jb250ZW50LnYxLlNlbmQiBJC1GAMSZAoLUmVwbGF5U2VuZHMSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVwbGF5U2VuZHNSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLlJlcGxheVNlbmRzUmVzcG9uc2UiBJC1GAMSZAoLUmVjb3JkUmVwbHkSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVjb3JkUmVwbHlSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLlJlY29yZFJlcGx5UmVzcG9uc2UiBJC1GAESagoMUHJldmlld0VtYWlsEicudGlkaW5ncy5jb250ZW50LnYxLlByZXZpZXdFbWFpbFJlcXVlc3QaKC50aWRpbmdzLmNvbnRlbnQudjEuUHJldmlld0VtYWlsUmVzcG9uc2UiB5ACAZC1GAESaQoQTGlua0VtYWlsUHJldmlldxIrLnRpZGluZ3MuY29udGVudC52MS5MaW5rRW1haWxQcmV2aWV3UmVxdWVzdBofLnRpZGluZ3MuY29udGVudC52MS5QcmV2aWV3TGluayIHkAIBkLUYARJqCg1TZW5kVGVzdEVtYWlsEigudGlkaW5ncy5jb250ZW50LnYxLlNlbmRUZXN0RW1haWxSZXF1ZXN0GikudGlkaW5ncy5jb250ZW50LnYxLlNlbmRUZXN0RW1haWxSZXNwb25zZSIEkLUYARJnCgtFeHBsYWluU2VuZBImLnRpZGluZ3MuY29udGVudC52MS5FeHBsYWluU2VuZFJlcXVlc3QaJy50aWRpbmdzLmNvbnRlbnQudjEuRXhwbGFpblNlbmRSZXNwb25zZSIHkAIBkLUYARJcCglBd2FpdFNlbmQSJC50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRTZW5kUmVxdWVzdBogLnRpZGluZ3MuY29udGVudC52MS5TZW5kUHJvZ3Jlc3MiB5ACAZC1GAEaEIq1GAxlbWFpbDplbWFpbHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_broadcast, file_tidings_content_v1_ledger, file_tidings_content_v1_preview, file_tidings_content_v1_variant_test, file_tidings_type_v1_reference]);
 
 /**
  * An email.
@@ -486,271 +490,6 @@ export const DryRunEmailResponseSchema: GenMessage<DryRunEmailResponse> = /*@__P
   messageDesc(file_tidings_content_v1_email, 8);
 
 /**
- * @generated from message tidings.content.v1.GetBroadcastRequest
- */
-export type GetBroadcastRequest = Message<"tidings.content.v1.GetBroadcastRequest"> & {
-  /**
-   * @generated from field: int32 email_id = 1;
-   */
-  emailId: number;
-
-  /**
-   * @generated from field: string id = 2;
-   */
-  id: string;
-
-  /**
-   * @generated from field: bool wait = 3;
-   */
-  wait: boolean;
-};
-
-/**
- * Describes the message tidings.content.v1.GetBroadcastRequest.
- * Use `create(GetBroadcastRequestSchema)` to create a new message.
- */
-export const GetBroadcastRequestSchema: GenMessage<GetBroadcastRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 9);
-
-/**
- * @generated from message tidings.content.v1.ListBroadcastsRequest
- */
-export type ListBroadcastsRequest = Message<"tidings.content.v1.ListBroadcastsRequest"> & {
-  /**
-   * @generated from field: int32 email_id = 1;
-   */
-  emailId: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ListBroadcastsRequest.
- * Use `create(ListBroadcastsRequestSchema)` to create a new message.
- */
-export const ListBroadcastsRequestSchema: GenMessage<ListBroadcastsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 10);
-
-/**
- * @generated from message tidings.content.v1.ListBroadcastsResponse
- */
-export type ListBroadcastsResponse = Message<"tidings.content.v1.ListBroadcastsResponse"> & {
-  /**
-   * @generated from field: repeated tidings.content.v1.Broadcast broadcasts = 1;
-   */
-  broadcasts: Broadcast[];
-};
-
-/**
- * Describes the message tidings.content.v1.ListBroadcastsResponse.
- * Use `create(ListBroadcastsResponseSchema)` to create a new message.
- */
-export const ListBroadcastsResponseSchema: GenMessage<ListBroadcastsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 11);
-
-/**
- * @generated from message tidings.content.v1.ControlBroadcastRequest
- */
-export type ControlBroadcastRequest = Message<"tidings.content.v1.ControlBroadcastRequest"> & {
-  /**
-   * @generated from field: int32 email_id = 1;
-   */
-  emailId: number;
-
-  /**
-   * @generated from field: string id = 2;
-   */
-  id: string;
-
-  /**
-   * pause, resume or cancel.
-   *
-   * @generated from field: string action = 3;
-   */
-  action: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ControlBroadcastRequest.
- * Use `create(ControlBroadcastRequestSchema)` to create a new message.
- */
-export const ControlBroadcastRequestSchema: GenMessage<ControlBroadcastRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 12);
-
-/**
- * A send of an email or a text message to segments. Its sends by state add up to those that were chosen.
- *
- * @generated from message tidings.content.v1.Broadcast
- */
-export type Broadcast = Message<"tidings.content.v1.Broadcast"> & {
-  /**
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * choosing, testing, sending, paused, cancelling, cancelled or finished. While it is testing, those who were left out of the test wait for the winner.
-   *
-   * @generated from field: string state = 2;
-   */
-  state: string;
-
-  /**
-   * @generated from field: int32 chosen = 3;
-   */
-  chosen: number;
-
-  /**
-   * They wait for their turn.
-   *
-   * @generated from field: int32 queued = 4;
-   */
-  queued: number;
-
-  /**
-   * They are tried again later, each for its reason.
-   *
-   * @generated from field: int32 deferred = 5;
-   */
-  deferred: number;
-
-  /**
-   * @generated from field: int32 sending = 6;
-   */
-  sending: number;
-
-  /**
-   * @generated from field: int32 sent = 7;
-   */
-  sent: number;
-
-  /**
-   * @generated from field: int32 failed = 8;
-   */
-  failed: number;
-
-  /**
-   * @generated from field: int32 suppressed = 9;
-   */
-  suppressed: number;
-
-  /**
-   * They were begun, and nobody knows whether they went out.
-   *
-   * @generated from field: int32 unknown = 10;
-   */
-  unknown: number;
-
-  /**
-   * @generated from field: int32 cancelled = 11;
-   */
-  cancelled: number;
-
-  /**
-   * Mails per second since the start.
-   *
-   * @generated from field: double rate = 12;
-   */
-  rate: number;
-
-  /**
-   * Seconds until all that is queued is sent at that rate.
-   *
-   * @generated from field: optional int32 eta = 13;
-   */
-  eta?: number | undefined;
-
-  /**
-   * Why a deferred one was not sent.
-   *
-   * @generated from field: optional string last_error = 14;
-   */
-  lastError?: string | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Timestamp started_at = 15;
-   */
-  startedAt?: Timestamp | undefined;
-
-  /**
-   * @generated from field: google.protobuf.Timestamp finished_at = 16;
-   */
-  finishedAt?: Timestamp | undefined;
-
-  /**
-   * The hours that the test of the email lasts, and the percentage of recipients that take part.
-   *
-   * @generated from field: optional int32 winner_after_hours = 17;
-   */
-  winnerAfterHours?: number | undefined;
-
-  /**
-   * @generated from field: optional int32 test_share = 18;
-   */
-  testShare?: number | undefined;
-
-  /**
-   * When the winner is computed; null until the recipients of the test are chosen.
-   *
-   * @generated from field: google.protobuf.Timestamp decides_at = 19;
-   */
-  decidesAt?: Timestamp | undefined;
-
-  /**
-   * The email that the rest gets; null until it is decided.
-   *
-   * @generated from field: optional int32 winner = 20;
-   */
-  winner?: number | undefined;
-};
-
-/**
- * Describes the message tidings.content.v1.Broadcast.
- * Use `create(BroadcastSchema)` to create a new message.
- */
-export const BroadcastSchema: GenMessage<Broadcast> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 13);
-
-/**
- * @generated from message tidings.content.v1.ListSendsRequest
- */
-export type ListSendsRequest = Message<"tidings.content.v1.ListSendsRequest"> & {
-  /**
-   * @generated from field: int32 email_id = 1;
-   */
-  emailId: number;
-
-  /**
-   * @generated from field: int32 contact_id = 2;
-   */
-  contactId: number;
-
-  /**
-   * waiting, started, unknown, sent, failed, suppressed or cancelled; all states when it is empty.
-   *
-   * @generated from field: string state = 3;
-   */
-  state: string;
-
-  /**
-   * The id of the last send of the page before; the first page when it is empty.
-   *
-   * @generated from field: string after = 4;
-   */
-  after: string;
-
-  /**
-   * @generated from field: int32 page_size = 5;
-   */
-  pageSize: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ListSendsRequest.
- * Use `create(ListSendsRequestSchema)` to create a new message.
- */
-export const ListSendsRequestSchema: GenMessage<ListSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 14);
-
-/**
  * @generated from message tidings.content.v1.ListSendsResponse
  */
 export type ListSendsResponse = Message<"tidings.content.v1.ListSendsResponse"> & {
@@ -772,72 +511,7 @@ export type ListSendsResponse = Message<"tidings.content.v1.ListSendsResponse"> 
  * Use `create(ListSendsResponseSchema)` to create a new message.
  */
 export const ListSendsResponseSchema: GenMessage<ListSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 15);
-
-/**
- * @generated from message tidings.content.v1.ResolveSendRequest
- */
-export type ResolveSendRequest = Message<"tidings.content.v1.ResolveSendRequest"> & {
-  /**
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * sent, failed or again.
-   *
-   * @generated from field: string as = 2;
-   */
-  as: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ResolveSendRequest.
- * Use `create(ResolveSendRequestSchema)` to create a new message.
- */
-export const ResolveSendRequestSchema: GenMessage<ResolveSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 16);
-
-/**
- * @generated from message tidings.content.v1.ReplaySendsRequest
- */
-export type ReplaySendsRequest = Message<"tidings.content.v1.ReplaySendsRequest"> & {
-  /**
-   * @generated from field: int32 email_id = 1;
-   */
-  emailId: number;
-
-  /**
-   * 0: with any code, and without one.
-   *
-   * @generated from field: int32 code = 2;
-   */
-  code: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ReplaySendsRequest.
- * Use `create(ReplaySendsRequestSchema)` to create a new message.
- */
-export const ReplaySendsRequestSchema: GenMessage<ReplaySendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 17);
-
-/**
- * @generated from message tidings.content.v1.ReplaySendsResponse
- */
-export type ReplaySendsResponse = Message<"tidings.content.v1.ReplaySendsResponse"> & {
-  /**
-   * @generated from field: string job_id = 1;
-   */
-  jobId: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ReplaySendsResponse.
- * Use `create(ReplaySendsResponseSchema)` to create a new message.
- */
-export const ReplaySendsResponseSchema: GenMessage<ReplaySendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 18);
+  messageDesc(file_tidings_content_v1_email, 9);
 
 /**
  * One mail for one contact.
@@ -951,7 +625,7 @@ export type Send = Message<"tidings.content.v1.Send"> & {
  * Use `create(SendSchema)` to create a new message.
  */
 export const SendSchema: GenMessage<Send> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 19);
+  messageDesc(file_tidings_content_v1_email, 10);
 
 /**
  * @generated from message tidings.content.v1.PreviewEmailRequest
@@ -975,7 +649,7 @@ export type PreviewEmailRequest = Message<"tidings.content.v1.PreviewEmailReques
  * Use `create(PreviewEmailRequestSchema)` to create a new message.
  */
 export const PreviewEmailRequestSchema: GenMessage<PreviewEmailRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 20);
+  messageDesc(file_tidings_content_v1_email, 11);
 
 /**
  * @generated from message tidings.content.v1.PreviewEmailResponse
@@ -1030,7 +704,7 @@ export type PreviewEmailResponse = Message<"tidings.content.v1.PreviewEmailRespo
  * Use `create(PreviewEmailResponseSchema)` to create a new message.
  */
 export const PreviewEmailResponseSchema: GenMessage<PreviewEmailResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 21);
+  messageDesc(file_tidings_content_v1_email, 12);
 
 /**
  * @generated from message tidings.content.v1.LinkEmailPreviewRequest
@@ -1052,7 +726,7 @@ export type LinkEmailPreviewRequest = Message<"tidings.content.v1.LinkEmailPrevi
  * Use `create(LinkEmailPreviewRequestSchema)` to create a new message.
  */
 export const LinkEmailPreviewRequestSchema: GenMessage<LinkEmailPreviewRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 22);
+  messageDesc(file_tidings_content_v1_email, 13);
 
 /**
  * @generated from message tidings.content.v1.SendTestEmailRequest
@@ -1090,7 +764,7 @@ export type SendTestEmailRequest = Message<"tidings.content.v1.SendTestEmailRequ
  * Use `create(SendTestEmailRequestSchema)` to create a new message.
  */
 export const SendTestEmailRequestSchema: GenMessage<SendTestEmailRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 23);
+  messageDesc(file_tidings_content_v1_email, 14);
 
 /**
  * @generated from message tidings.content.v1.SendTestEmailResponse
@@ -1109,7 +783,7 @@ export type SendTestEmailResponse = Message<"tidings.content.v1.SendTestEmailRes
  * Use `create(SendTestEmailResponseSchema)` to create a new message.
  */
 export const SendTestEmailResponseSchema: GenMessage<SendTestEmailResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 24);
+  messageDesc(file_tidings_content_v1_email, 15);
 
 /**
  * @generated from message tidings.content.v1.ExplainSendRequest
@@ -1131,7 +805,7 @@ export type ExplainSendRequest = Message<"tidings.content.v1.ExplainSendRequest"
  * Use `create(ExplainSendRequestSchema)` to create a new message.
  */
 export const ExplainSendRequestSchema: GenMessage<ExplainSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 25);
+  messageDesc(file_tidings_content_v1_email, 16);
 
 /**
  * @generated from message tidings.content.v1.ExplainSendResponse
@@ -1157,7 +831,7 @@ export type ExplainSendResponse = Message<"tidings.content.v1.ExplainSendRespons
  * Use `create(ExplainSendResponseSchema)` to create a new message.
  */
 export const ExplainSendResponseSchema: GenMessage<ExplainSendResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 26);
+  messageDesc(file_tidings_content_v1_email, 17);
 
 /**
  * @generated from message tidings.content.v1.RecordReplyRequest
@@ -1174,7 +848,7 @@ export type RecordReplyRequest = Message<"tidings.content.v1.RecordReplyRequest"
  * Use `create(RecordReplyRequestSchema)` to create a new message.
  */
 export const RecordReplyRequestSchema: GenMessage<RecordReplyRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 27);
+  messageDesc(file_tidings_content_v1_email, 18);
 
 /**
  * @generated from message tidings.content.v1.RecordReplyResponse
@@ -1187,48 +861,7 @@ export type RecordReplyResponse = Message<"tidings.content.v1.RecordReplyRespons
  * Use `create(RecordReplyResponseSchema)` to create a new message.
  */
 export const RecordReplyResponseSchema: GenMessage<RecordReplyResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 28);
-
-/**
- * @generated from message tidings.content.v1.AwaitSendRequest
- */
-export type AwaitSendRequest = Message<"tidings.content.v1.AwaitSendRequest"> & {
-  /**
-   * @generated from field: string hash = 1;
-   */
-  hash: string;
-};
-
-/**
- * Describes the message tidings.content.v1.AwaitSendRequest.
- * Use `create(AwaitSendRequestSchema)` to create a new message.
- */
-export const AwaitSendRequestSchema: GenMessage<AwaitSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 29);
-
-/**
- * @generated from message tidings.content.v1.SendProgress
- */
-export type SendProgress = Message<"tidings.content.v1.SendProgress"> & {
-  /**
-   * waiting, started, unknown, sent, failed, suppressed or cancelled.
-   *
-   * @generated from field: string state = 1;
-   */
-  state: string;
-
-  /**
-   * @generated from field: string reason = 2;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message tidings.content.v1.SendProgress.
- * Use `create(SendProgressSchema)` to create a new message.
- */
-export const SendProgressSchema: GenMessage<SendProgress> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 30);
+  messageDesc(file_tidings_content_v1_email, 19);
 
 /**
  * The methods of emails beyond the standard ones (AIP-136).

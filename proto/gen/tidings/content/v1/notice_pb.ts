@@ -7,54 +7,15 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { ListSendsRequestSchema } from "./ledger_pb.ts";
+import { file_tidings_content_v1_ledger } from "./ledger_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/content/v1/notice.proto.
  */
 export const file_tidings_content_v1_notice: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvbm90aWNlLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiawoSTGlzdE5vdGljZXNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDQoFc3RhdGUYAyABKAkSDQoFYWZ0ZXIYBCABKAkSEQoJcGFnZV9zaXplGAUgASgFIlAKE0xpc3ROb3RpY2VzUmVzcG9uc2USKwoHbm90aWNlcxgBIAMoCzIaLnRpZGluZ3MuY29udGVudC52MS5Ob3RpY2USDAoEbmV4dBgCIAEoCSL4AgoGTm90aWNlEgoKAmlkGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSEAoIb2NjYXNpb24YAyABKAkSDQoFc3RhdGUYBCABKAkSEwoGcmVhc29uGAUgASgJSACIAQESFQoIZW1haWxfaWQYBiABKAVIAYgBARIXCgpjb250YWN0X2lkGAcgASgFSAKIAQESDwoHYWRkcmVzcxgIIAEoCRIMCgRoYXNoGAkgASgJEioKBmR1ZV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRjb2RlGA0gASgFSAOIAQFCCQoHX3JlYXNvbkILCglfZW1haWxfaWRCDQoLX2NvbnRhY3RfaWRCBwoFX2NvZGUyhwEKDU5vdGljZVNlcnZpY2USYwoLTGlzdE5vdGljZXMSJi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdE5vdGljZXNSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLkxpc3ROb3RpY2VzUmVzcG9uc2UiA5ACARoRirUYDWVtYWlsOm5vdGljZXNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options]);
-
-/**
- * @generated from message tidings.content.v1.ListNoticesRequest
- */
-export type ListNoticesRequest = Message<"tidings.content.v1.ListNoticesRequest"> & {
-  /**
-   * @generated from field: int32 email_id = 1;
-   */
-  emailId: number;
-
-  /**
-   * @generated from field: int32 contact_id = 2;
-   */
-  contactId: number;
-
-  /**
-   * waiting, started, unknown, sent or failed, and suppressed for a copy to a contact; all states when it is empty.
-   *
-   * @generated from field: string state = 3;
-   */
-  state: string;
-
-  /**
-   * The id of the last notice of the page before; the first page when it is empty.
-   *
-   * @generated from field: string after = 4;
-   */
-  after: string;
-
-  /**
-   * @generated from field: int32 page_size = 5;
-   */
-  pageSize: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ListNoticesRequest.
- * Use `create(ListNoticesRequestSchema)` to create a new message.
- */
-export const ListNoticesRequestSchema: GenMessage<ListNoticesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_notice, 0);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvbm90aWNlLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiUAoTTGlzdE5vdGljZXNSZXNwb25zZRIrCgdub3RpY2VzGAEgAygLMhoudGlkaW5ncy5jb250ZW50LnYxLk5vdGljZRIMCgRuZXh0GAIgASgJIvgCCgZOb3RpY2USCgoCaWQYASABKAkSDwoHY2hhbm5lbBgCIAEoCRIQCghvY2Nhc2lvbhgDIAEoCRINCgVzdGF0ZRgEIAEoCRITCgZyZWFzb24YBSABKAlIAIgBARIVCghlbWFpbF9pZBgGIAEoBUgBiAEBEhcKCmNvbnRhY3RfaWQYByABKAVIAogBARIPCgdhZGRyZXNzGAggASgJEgwKBGhhc2gYCSABKAkSKgoGZHVlX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3NlbnQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKBGNvZGUYDSABKAVIA4gBAUIJCgdfcmVhc29uQgsKCV9lbWFpbF9pZEINCgtfY29udGFjdF9pZEIHCgVfY29kZTKFAQoNTm90aWNlU2VydmljZRJhCgtMaXN0Tm90aWNlcxIkLnRpZGluZ3MuY29udGVudC52MS5MaXN0U2VuZHNSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLkxpc3ROb3RpY2VzUmVzcG9uc2UiA5ACARoRirUYDWVtYWlsOm5vdGljZXNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_ledger]);
 
 /**
  * @generated from message tidings.content.v1.ListNoticesResponse
@@ -78,7 +39,7 @@ export type ListNoticesResponse = Message<"tidings.content.v1.ListNoticesRespons
  * Use `create(ListNoticesResponseSchema)` to create a new message.
  */
 export const ListNoticesResponseSchema: GenMessage<ListNoticesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_notice, 1);
+  messageDesc(file_tidings_content_v1_notice, 0);
 
 /**
  * One mail for one user or address.
@@ -171,7 +132,7 @@ export type Notice = Message<"tidings.content.v1.Notice"> & {
  * Use `create(NoticeSchema)` to create a new message.
  */
 export const NoticeSchema: GenMessage<Notice> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_notice, 2);
+  messageDesc(file_tidings_content_v1_notice, 1);
 
 /**
  * Mails to users and to addresses.
@@ -186,7 +147,7 @@ export const NoticeService: GenService<{
    */
   listNotices: {
     methodKind: "unary";
-    input: typeof ListNoticesRequestSchema;
+    input: typeof ListSendsRequestSchema;
     output: typeof ListNoticesResponseSchema;
   },
 }> = /*@__PURE__*/

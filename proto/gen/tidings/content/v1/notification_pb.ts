@@ -7,6 +7,8 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { ListSendsRequestSchema, ReplaySendsRequestSchema, ReplaySendsResponseSchema, ResolveSendRequestSchema } from "./ledger_pb.ts";
+import { file_tidings_content_v1_ledger } from "./ledger_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/notification.proto.
  */
 export const file_tidings_content_v1_notification: GenFile = /*@__PURE__*/
-  fileDesc("CiV0aWRpbmdzL2NvbnRlbnQvdjEvbm90aWZpY2F0aW9uLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEimAkKDE5vdGlmaWNhdGlvbhIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESNAoHaGVhZGluZxgKIAEoCUIj4LUYAei1GL8BgrYYFkEgaGVhZGluZyBpcyByZXF1aXJlZC4SNQoHbWVzc2FnZRgLIAEoCUIk4LUYAei1GP//A4K2GBZBIG1lc3NhZ2UgaXMgcmVxdWlyZWQuEhcKA3VybBgMIAEoCUIF6LUYgBBIBogBARIaCgZidXR0b24YDSABKAlCBei1GL8BSAeIAQESJAoIbGFuZ3VhZ2UYDiABKAlCDcq1GAQiZW4i6LUYvwFICIgBARI6CghjYXRlZ29yeRgPIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgJiAEBEjUKDHB1Ymxpc2hfZG93bhgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICogBARImCgh1dG1fdGFncxgSIAEoDEIPqLUYAcq1GAJbXei1GIAQSAuIAQESHgoGbW9iaWxlGBMgASgIQgnKtRgFZmFsc2VIDIgBARIuCg9tb2JpbGVfc2V0dGluZ3MYFCABKAxCEKi1GAHKtRgCW13otRj//wNIDYgBARIiCgpyZWFkX2NvdW50GBUgASgFQgmYtRgByrUYATBIDogBARIiCgpzZW50X2NvdW50GBYgASgFQgmYtRgByrUYATBID4gBATpLorYYRwoabm90aWZpY2F0aW9uOm5vdGlmaWNhdGlvbnMSDU5vdGlmaWNhdGlvbnMiDG5vdGlmaWNhdGlvbioEbmFtZTIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCBgoEX3VybEIJCgdfYnV0dG9uQgsKCV9sYW5ndWFnZUINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQgsKCV91dG1fdGFnc0IJCgdfbW9iaWxlQhIKEF9tb2JpbGVfc2V0dGluZ3NCDQoLX3JlYWRfY291bnRCDQoLX3NlbnRfY291bnQifAocTGlzdE5vdGlmaWNhdGlvblNlbmRzUmVxdWVzdBIXCg9ub3RpZmljYXRpb25faWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBRINCgVzdGF0ZRgDIAEoCRINCgVhZnRlchgEIAEoCRIRCglwYWdlX3NpemUYBSABKAUiZAodTGlzdE5vdGlmaWNhdGlvblNlbmRzUmVzcG9uc2USNQoFc2VuZHMYASADKAsyJi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdGVkTm90aWZpY2F0aW9uEgwKBG5leHQYAiABKAkiOAoeUmVzb2x2ZU5vdGlmaWNhdGlvblNlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmFzGAIgASgJIkcKHlJlcGxheU5vdGlmaWNhdGlvblNlbmRzUmVxdWVzdBIXCg9ub3RpZmljYXRpb25faWQYASABKAUSDAoEY29kZRgCIAEoBSIxCh9SZXBsYXlOb3RpZmljYXRpb25TZW5kc1Jlc3BvbnNlEg4KBmpvYl9pZBgBIAEoCSKzBAoSTGlzdGVkTm90aWZpY2F0aW9uEgoKAmlkGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSEAoIb2NjYXNpb24YAyABKAkSDQoFc3RhdGUYBCABKAkSEwoGcmVhc29uGAUgASgJSACIAQESFwoPbm90aWZpY2F0aW9uX2lkGAYgASgFEhIKCmNvbnRhY3RfaWQYByABKAUSFAoHYWRkcmVzcxgIIAEoCUgBiAEBEgwKBGhhc2gYCSABKAkSKgoGZHVlX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3NlbnQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKBGNvZGUYDSABKAVIAogBARIMCgR0ZXh0GA4gASgJEhgKC3Byb3ZpZGVyX2lkGA8gASgJSAOIAQESDwoHaGVhZGluZxgQIAEoCRILCgN1cmwYESABKAkSDgoGYnV0dG9uGBIgASgJEhEKCWlzX21vYmlsZRgTIAEoCBItCglkYXRlX3JlYWQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2NsaWNrX2NvdW50GBUgASgFQgkKB19yZWFzb25CCgoIX2FkZHJlc3NCBwoFX2NvZGVCDgoMX3Byb3ZpZGVyX2lkMssDChlOb3RpZmljYXRpb25NZXRob2RTZXJ2aWNlEoUBChVMaXN0Tm90aWZpY2F0aW9uU2VuZHMSMC50aWRpbmdzLmNvbnRlbnQudjEuTGlzdE5vdGlmaWNhdGlvblNlbmRzUmVxdWVzdBoxLnRpZGluZ3MuY29udGVudC52MS5MaXN0Tm90aWZpY2F0aW9uU2VuZHNSZXNwb25zZSIHkAIBkLUYARJ7ChdSZXNvbHZlTm90aWZpY2F0aW9uU2VuZBIyLnRpZGluZ3MuY29udGVudC52MS5SZXNvbHZlTm90aWZpY2F0aW9uU2VuZFJlcXVlc3QaJi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdGVkTm90aWZpY2F0aW9uIgSQtRgDEogBChdSZXBsYXlOb3RpZmljYXRpb25TZW5kcxIyLnRpZGluZ3MuY29udGVudC52MS5SZXBsYXlOb3RpZmljYXRpb25TZW5kc1JlcXVlc3QaMy50aWRpbmdzLmNvbnRlbnQudjEuUmVwbGF5Tm90aWZpY2F0aW9uU2VuZHNSZXNwb25zZSIEkLUYAxoeirUYGm5vdGlmaWNhdGlvbjpub3RpZmljYXRpb25zYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("CiV0aWRpbmdzL2NvbnRlbnQvdjEvbm90aWZpY2F0aW9uLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEimAkKDE5vdGlmaWNhdGlvbhIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESNAoHaGVhZGluZxgKIAEoCUIj4LUYAei1GL8BgrYYFkEgaGVhZGluZyBpcyByZXF1aXJlZC4SNQoHbWVzc2FnZRgLIAEoCUIk4LUYAei1GP//A4K2GBZBIG1lc3NhZ2UgaXMgcmVxdWlyZWQuEhcKA3VybBgMIAEoCUIF6LUYgBBIBogBARIaCgZidXR0b24YDSABKAlCBei1GL8BSAeIAQESJAoIbGFuZ3VhZ2UYDiABKAlCDcq1GAQiZW4i6LUYvwFICIgBARI6CghjYXRlZ29yeRgPIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgJiAEBEjUKDHB1Ymxpc2hfZG93bhgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICogBARImCgh1dG1fdGFncxgSIAEoDEIPqLUYAcq1GAJbXei1GIAQSAuIAQESHgoGbW9iaWxlGBMgASgIQgnKtRgFZmFsc2VIDIgBARIuCg9tb2JpbGVfc2V0dGluZ3MYFCABKAxCEKi1GAHKtRgCW13otRj//wNIDYgBARIiCgpyZWFkX2NvdW50GBUgASgFQgmYtRgByrUYATBIDogBARIiCgpzZW50X2NvdW50GBYgASgFQgmYtRgByrUYATBID4gBATpLorYYRwoabm90aWZpY2F0aW9uOm5vdGlmaWNhdGlvbnMSDU5vdGlmaWNhdGlvbnMiDG5vdGlmaWNhdGlvbioEbmFtZTIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCBgoEX3VybEIJCgdfYnV0dG9uQgsKCV9sYW5ndWFnZUINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQgsKCV91dG1fdGFnc0IJCgdfbW9iaWxlQhIKEF9tb2JpbGVfc2V0dGluZ3NCDQoLX3JlYWRfY291bnRCDQoLX3NlbnRfY291bnQiZAodTGlzdE5vdGlmaWNhdGlvblNlbmRzUmVzcG9uc2USNQoFc2VuZHMYASADKAsyJi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdGVkTm90aWZpY2F0aW9uEgwKBG5leHQYAiABKAkiswQKEkxpc3RlZE5vdGlmaWNhdGlvbhIKCgJpZBgBIAEoCRIPCgdjaGFubmVsGAIgASgJEhAKCG9jY2FzaW9uGAMgASgJEg0KBXN0YXRlGAQgASgJEhMKBnJlYXNvbhgFIAEoCUgAiAEBEhcKD25vdGlmaWNhdGlvbl9pZBgGIAEoBRISCgpjb250YWN0X2lkGAcgASgFEhQKB2FkZHJlc3MYCCABKAlIAYgBARIMCgRoYXNoGAkgASgJEioKBmR1ZV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRjb2RlGA0gASgFSAKIAQESDAoEdGV4dBgOIAEoCRIYCgtwcm92aWRlcl9pZBgPIAEoCUgDiAEBEg8KB2hlYWRpbmcYECABKAkSCwoDdXJsGBEgASgJEg4KBmJ1dHRvbhgSIAEoCRIRCglpc19tb2JpbGUYEyABKAgSLQoJZGF0ZV9yZWFkGBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtjbGlja19jb3VudBgVIAEoBUIJCgdfcmVhc29uQgoKCF9hZGRyZXNzQgcKBV9jb2RlQg4KDF9wcm92aWRlcl9pZDKZAwoZTm90aWZpY2F0aW9uTWV0aG9kU2VydmljZRJ5ChVMaXN0Tm90aWZpY2F0aW9uU2VuZHMSJC50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNlbmRzUmVxdWVzdBoxLnRpZGluZ3MuY29udGVudC52MS5MaXN0Tm90aWZpY2F0aW9uU2VuZHNSZXNwb25zZSIHkAIBkLUYARJvChdSZXNvbHZlTm90aWZpY2F0aW9uU2VuZBImLnRpZGluZ3MuY29udGVudC52MS5SZXNvbHZlU2VuZFJlcXVlc3QaJi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdGVkTm90aWZpY2F0aW9uIgSQtRgDEnAKF1JlcGxheU5vdGlmaWNhdGlvblNlbmRzEiYudGlkaW5ncy5jb250ZW50LnYxLlJlcGxheVNlbmRzUmVxdWVzdBonLnRpZGluZ3MuY29udGVudC52MS5SZXBsYXlTZW5kc1Jlc3BvbnNlIgSQtRgDGh6KtRgabm90aWZpY2F0aW9uOm5vdGlmaWNhdGlvbnNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_ledger, file_tidings_type_v1_reference]);
 
 /**
  * A push notification.
@@ -144,47 +146,6 @@ export const NotificationSchema: GenMessage<Notification> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_notification, 0);
 
 /**
- * @generated from message tidings.content.v1.ListNotificationSendsRequest
- */
-export type ListNotificationSendsRequest = Message<"tidings.content.v1.ListNotificationSendsRequest"> & {
-  /**
-   * @generated from field: int32 notification_id = 1;
-   */
-  notificationId: number;
-
-  /**
-   * @generated from field: int32 contact_id = 2;
-   */
-  contactId: number;
-
-  /**
-   * waiting, started, unknown, sent, failed, suppressed or cancelled; all states when it is empty.
-   *
-   * @generated from field: string state = 3;
-   */
-  state: string;
-
-  /**
-   * The id of the last send of the page before; the first page when it is empty.
-   *
-   * @generated from field: string after = 4;
-   */
-  after: string;
-
-  /**
-   * @generated from field: int32 page_size = 5;
-   */
-  pageSize: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ListNotificationSendsRequest.
- * Use `create(ListNotificationSendsRequestSchema)` to create a new message.
- */
-export const ListNotificationSendsRequestSchema: GenMessage<ListNotificationSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_notification, 1);
-
-/**
  * @generated from message tidings.content.v1.ListNotificationSendsResponse
  */
 export type ListNotificationSendsResponse = Message<"tidings.content.v1.ListNotificationSendsResponse"> & {
@@ -206,72 +167,7 @@ export type ListNotificationSendsResponse = Message<"tidings.content.v1.ListNoti
  * Use `create(ListNotificationSendsResponseSchema)` to create a new message.
  */
 export const ListNotificationSendsResponseSchema: GenMessage<ListNotificationSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_notification, 2);
-
-/**
- * @generated from message tidings.content.v1.ResolveNotificationSendRequest
- */
-export type ResolveNotificationSendRequest = Message<"tidings.content.v1.ResolveNotificationSendRequest"> & {
-  /**
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * sent, failed or again.
-   *
-   * @generated from field: string as = 2;
-   */
-  as: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ResolveNotificationSendRequest.
- * Use `create(ResolveNotificationSendRequestSchema)` to create a new message.
- */
-export const ResolveNotificationSendRequestSchema: GenMessage<ResolveNotificationSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_notification, 3);
-
-/**
- * @generated from message tidings.content.v1.ReplayNotificationSendsRequest
- */
-export type ReplayNotificationSendsRequest = Message<"tidings.content.v1.ReplayNotificationSendsRequest"> & {
-  /**
-   * @generated from field: int32 notification_id = 1;
-   */
-  notificationId: number;
-
-  /**
-   * 0: with any code, and without one.
-   *
-   * @generated from field: int32 code = 2;
-   */
-  code: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ReplayNotificationSendsRequest.
- * Use `create(ReplayNotificationSendsRequestSchema)` to create a new message.
- */
-export const ReplayNotificationSendsRequestSchema: GenMessage<ReplayNotificationSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_notification, 4);
-
-/**
- * @generated from message tidings.content.v1.ReplayNotificationSendsResponse
- */
-export type ReplayNotificationSendsResponse = Message<"tidings.content.v1.ReplayNotificationSendsResponse"> & {
-  /**
-   * @generated from field: string job_id = 1;
-   */
-  jobId: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ReplayNotificationSendsResponse.
- * Use `create(ReplayNotificationSendsResponseSchema)` to create a new message.
- */
-export const ReplayNotificationSendsResponseSchema: GenMessage<ReplayNotificationSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_notification, 5);
+  messageDesc(file_tidings_content_v1_notification, 1);
 
 /**
  * One notification for one contact.
@@ -406,7 +302,7 @@ export type ListedNotification = Message<"tidings.content.v1.ListedNotification"
  * Use `create(ListedNotificationSchema)` to create a new message.
  */
 export const ListedNotificationSchema: GenMessage<ListedNotification> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_notification, 6);
+  messageDesc(file_tidings_content_v1_notification, 2);
 
 /**
  * The ledger of notifications as callers see it.
@@ -422,7 +318,7 @@ export const NotificationMethodService: GenService<{
    */
   listNotificationSends: {
     methodKind: "unary";
-    input: typeof ListNotificationSendsRequestSchema;
+    input: typeof ListSendsRequestSchema;
     output: typeof ListNotificationSendsResponseSchema;
   },
   /**
@@ -433,7 +329,7 @@ export const NotificationMethodService: GenService<{
    */
   resolveNotificationSend: {
     methodKind: "unary";
-    input: typeof ResolveNotificationSendRequestSchema;
+    input: typeof ResolveSendRequestSchema;
     output: typeof ListedNotificationSchema;
   },
   /**
@@ -444,8 +340,8 @@ export const NotificationMethodService: GenService<{
    */
   replayNotificationSends: {
     methodKind: "unary";
-    input: typeof ReplayNotificationSendsRequestSchema;
-    output: typeof ReplayNotificationSendsResponseSchema;
+    input: typeof ReplaySendsRequestSchema;
+    output: typeof ReplaySendsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_tidings_content_v1_notification, 0);

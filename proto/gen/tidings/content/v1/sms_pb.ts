@@ -7,8 +7,10 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
-import type { Broadcast, BroadcastSchema } from "./email_pb.ts";
-import { file_tidings_content_v1_email } from "./email_pb.ts";
+import type { BroadcastSchema, ControlBroadcastRequestSchema, GetBroadcastRequestSchema, ListBroadcastsRequestSchema, ListBroadcastsResponseSchema } from "./broadcast_pb.ts";
+import { file_tidings_content_v1_broadcast } from "./broadcast_pb.ts";
+import type { AwaitSendRequestSchema, ListSendsRequestSchema, ReplaySendsRequestSchema, ReplaySendsResponseSchema, ResolveSendRequestSchema, SendProgressSchema } from "./ledger_pb.ts";
+import { file_tidings_content_v1_ledger } from "./ledger_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
@@ -17,7 +19,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/sms.proto.
  */
 export const file_tidings_content_v1_sms: GenFile = /*@__PURE__*/
-  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnQiSQoOU2VuZFNtc1JlcXVlc3QSCgoCaWQYASABKAUSDQoFbGlzdHMYAiABKAwSDQoFbGltaXQYAyABKAwSDQoFYmF0Y2gYBCABKAwiJwoPU2VuZFNtc1Jlc3BvbnNlEhQKDGJyb2FkY2FzdF9pZBgBIAEoCSJCChZHZXRTbXNCcm9hZGNhc3RSZXF1ZXN0Eg4KBnNtc19pZBgBIAEoBRIKCgJpZBgCIAEoCRIMCgR3YWl0GAMgASgIIioKGExpc3RTbXNCcm9hZGNhc3RzUmVxdWVzdBIOCgZzbXNfaWQYASABKAUiTgoZTGlzdFNtc0Jyb2FkY2FzdHNSZXNwb25zZRIxCgpicm9hZGNhc3RzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkJyb2FkY2FzdCJIChpDb250cm9sU21zQnJvYWRjYXN0UmVxdWVzdBIOCgZzbXNfaWQYASABKAUSCgoCaWQYAiABKAkSDgoGYWN0aW9uGAMgASgJImoKE0xpc3RTbXNTZW5kc1JlcXVlc3QSDgoGc21zX2lkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDQoFc3RhdGUYAyABKAkSDQoFYWZ0ZXIYBCABKAkSEQoJcGFnZV9zaXplGAUgASgFIlEKFExpc3RTbXNTZW5kc1Jlc3BvbnNlEisKBXNlbmRzGAEgAygLMhwudGlkaW5ncy5jb250ZW50LnYxLlRleHRTZW5kEgwKBG5leHQYAiABKAkiLwoVUmVzb2x2ZVNtc1NlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmFzGAIgASgJIjUKFVJlcGxheVNtc1NlbmRzUmVxdWVzdBIOCgZzbXNfaWQYASABKAUSDAoEY29kZRgCIAEoBSIoChZSZXBsYXlTbXNTZW5kc1Jlc3BvbnNlEg4KBmpvYl9pZBgBIAEoCSKFBAoIVGV4dFNlbmQSCgoCaWQYASABKAkSDwoHY2hhbm5lbBgCIAEoCRIQCghvY2Nhc2lvbhgDIAEoCRINCgVzdGF0ZRgEIAEoCRITCgZyZWFzb24YBSABKAlIAIgBARIOCgZzbXNfaWQYBiABKAUSEgoKY29udGFjdF9pZBgHIAEoBRIUCgdhZGRyZXNzGAggASgJSAGIAQESDAoEaGFzaBgJIAEoCRIqCgZkdWVfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnN0YXJ0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoEY29kZRgNIAEoBUgCiAEBEgwKBHRleHQYDiABKAkSGAoLdW5kZWxpdmVyZWQYDyABKAlIA4gBARI0ChBkYXRlX3VuZGVsaXZlcmVkGBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5kYXRlX2RlbGl2ZXJlZBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCQoHX3JlYXNvbkIKCghfYWRkcmVzc0IHCgVfY29kZUIOCgxfdW5kZWxpdmVyZWQiOQoXU2VuZFNtc1RvQ29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSKlAQoYU2VuZFNtc1RvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYAyABKAkSLwoHcmVmdXNhbBgEIAEoDjIeLnRpZGluZ3MuY29udGVudC52MS5TbXNSZWZ1c2FsEg4KBnJlYXNvbhgFIAEoCRIMCgRuYW1lGAYgASgJEg8KB2NvbnRlbnQYByABKAlKBAgBEAJKBAgCEANSB2lzX3NlbnRSBnN0YXR1cyIjChNBd2FpdFNtc1NlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiMAoPU21zU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCSqiAQoKU21zUmVmdXNhbBIbChdTTVNfUkVGVVNBTF9VTlNQRUNJRklFRBAAEhwKGFNNU19SRUZVU0FMX05PX1RSQU5TUE9SVBABEhsKF1NNU19SRUZVU0FMX1VOUFVCTElTSEVEEAISHwobU01TX1JFRlVTQUxfTk9UX0NPTlRBQ1RBQkxFEAMSGwoXU01TX1JFRlVTQUxfTk9UX1dSSVRURU4QBDLhBwoQU21zTWV0aG9kU2VydmljZRJzChBTZW5kU21zVG9Db250YWN0EisudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXF1ZXN0GiwudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXNwb25zZSIEkLUYARJlCgxBd2FpdFNtc1NlbmQSJy50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRTbXNTZW5kUmVxdWVzdBojLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kUHJvZ3Jlc3MiB5ACAZC1GAESWAoHU2VuZFNtcxIiLnRpZGluZ3MuY29udGVudC52MS5TZW5kU21zUmVxdWVzdBojLnRpZGluZ3MuY29udGVudC52MS5TZW5kU21zUmVzcG9uc2UiBJC1GAESZQoPR2V0U21zQnJvYWRjYXN0EioudGlkaW5ncy5jb250ZW50LnYxLkdldFNtc0Jyb2FkY2FzdFJlcXVlc3QaHS50aWRpbmdzLmNvbnRlbnQudjEuQnJvYWRjYXN0IgeQAgGQtRgBEnkKEUxpc3RTbXNCcm9hZGNhc3RzEiwudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTbXNCcm9hZGNhc3RzUmVxdWVzdBotLnRpZGluZ3MuY29udGVudC52MS5MaXN0U21zQnJvYWRjYXN0c1Jlc3BvbnNlIgeQAgGQtRgBEmoKE0NvbnRyb2xTbXNCcm9hZGNhc3QSLi50aWRpbmdzLmNvbnRlbnQudjEuQ29udHJvbFNtc0Jyb2FkY2FzdFJlcXVlc3QaHS50aWRpbmdzLmNvbnRlbnQudjEuQnJvYWRjYXN0IgSQtRgDEmoKDExpc3RTbXNTZW5kcxInLnRpZGluZ3MuY29udGVudC52MS5MaXN0U21zU2VuZHNSZXF1ZXN0GigudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTbXNTZW5kc1Jlc3BvbnNlIgeQAgGQtRgBEl8KDlJlc29sdmVTbXNTZW5kEikudGlkaW5ncy5jb250ZW50LnYxLlJlc29sdmVTbXNTZW5kUmVxdWVzdBocLnRpZGluZ3MuY29udGVudC52MS5UZXh0U2VuZCIEkLUYAxJtCg5SZXBsYXlTbXNTZW5kcxIpLnRpZGluZ3MuY29udGVudC52MS5SZXBsYXlTbXNTZW5kc1JlcXVlc3QaKi50aWRpbmdzLmNvbnRlbnQudjEuUmVwbGF5U21zU2VuZHNSZXNwb25zZSIEkLUYAxoNirUYCXNtczpzbXNlc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_email, file_tidings_type_v1_reference]);
+  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnQiSQoOU2VuZFNtc1JlcXVlc3QSCgoCaWQYASABKAUSDQoFbGlzdHMYAiABKAwSDQoFbGltaXQYAyABKAwSDQoFYmF0Y2gYBCABKAwiJwoPU2VuZFNtc1Jlc3BvbnNlEhQKDGJyb2FkY2FzdF9pZBgBIAEoCSJRChRMaXN0U21zU2VuZHNSZXNwb25zZRIrCgVzZW5kcxgBIAMoCzIcLnRpZGluZ3MuY29udGVudC52MS5UZXh0U2VuZBIMCgRuZXh0GAIgASgJIoUECghUZXh0U2VuZBIKCgJpZBgBIAEoCRIPCgdjaGFubmVsGAIgASgJEhAKCG9jY2FzaW9uGAMgASgJEg0KBXN0YXRlGAQgASgJEhMKBnJlYXNvbhgFIAEoCUgAiAEBEg4KBnNtc19pZBgGIAEoBRISCgpjb250YWN0X2lkGAcgASgFEhQKB2FkZHJlc3MYCCABKAlIAYgBARIMCgRoYXNoGAkgASgJEioKBmR1ZV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRjb2RlGA0gASgFSAKIAQESDAoEdGV4dBgOIAEoCRIYCgt1bmRlbGl2ZXJlZBgPIAEoCUgDiAEBEjQKEGRhdGVfdW5kZWxpdmVyZWQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDmRhdGVfZGVsaXZlcmVkGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIJCgdfcmVhc29uQgoKCF9hZGRyZXNzQgcKBV9jb2RlQg4KDF91bmRlbGl2ZXJlZCI5ChdTZW5kU21zVG9Db250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIqUBChhTZW5kU21zVG9Db250YWN0UmVzcG9uc2USDAoEaGFzaBgDIAEoCRIvCgdyZWZ1c2FsGAQgASgOMh4udGlkaW5ncy5jb250ZW50LnYxLlNtc1JlZnVzYWwSDgoGcmVhc29uGAUgASgJEgwKBG5hbWUYBiABKAkSDwoHY29udGVudBgHIAEoCUoECAEQAkoECAIQA1IHaXNfc2VudFIGc3RhdHVzKqIBCgpTbXNSZWZ1c2FsEhsKF1NNU19SRUZVU0FMX1VOU1BFQ0lGSUVEEAASHAoYU01TX1JFRlVTQUxfTk9fVFJBTlNQT1JUEAESGwoXU01TX1JFRlVTQUxfVU5QVUJMSVNIRUQQAhIfChtTTVNfUkVGVVNBTF9OT1RfQ09OVEFDVEFCTEUQAxIbChdTTVNfUkVGVVNBTF9OT1RfV1JJVFRFThAEMsMHChBTbXNNZXRob2RTZXJ2aWNlEnMKEFNlbmRTbXNUb0NvbnRhY3QSKy50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFNtc1RvQ29udGFjdFJlcXVlc3QaLC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFNtc1RvQ29udGFjdFJlc3BvbnNlIgSQtRgBEl8KDEF3YWl0U21zU2VuZBIkLnRpZGluZ3MuY29udGVudC52MS5Bd2FpdFNlbmRSZXF1ZXN0GiAudGlkaW5ncy5jb250ZW50LnYxLlNlbmRQcm9ncmVzcyIHkAIBkLUYARJYCgdTZW5kU21zEiIudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNSZXF1ZXN0GiMudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNSZXNwb25zZSIEkLUYARJiCg9HZXRTbXNCcm9hZGNhc3QSJy50aWRpbmdzLmNvbnRlbnQudjEuR2V0QnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiB5ACAZC1GAEScwoRTGlzdFNtc0Jyb2FkY2FzdHMSKS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdEJyb2FkY2FzdHNSZXF1ZXN0GioudGlkaW5ncy5jb250ZW50LnYxLkxpc3RCcm9hZGNhc3RzUmVzcG9uc2UiB5ACAZC1GAESZwoTQ29udHJvbFNtc0Jyb2FkY2FzdBIrLnRpZGluZ3MuY29udGVudC52MS5Db250cm9sQnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiBJC1GAMSZwoMTGlzdFNtc1NlbmRzEiQudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTZW5kc1JlcXVlc3QaKC50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNtc1NlbmRzUmVzcG9uc2UiB5ACAZC1GAESXAoOUmVzb2x2ZVNtc1NlbmQSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVzb2x2ZVNlbmRSZXF1ZXN0GhwudGlkaW5ncy5jb250ZW50LnYxLlRleHRTZW5kIgSQtRgDEmcKDlJlcGxheVNtc1NlbmRzEiYudGlkaW5ncy5jb250ZW50LnYxLlJlcGxheVNlbmRzUmVxdWVzdBonLnRpZGluZ3MuY29udGVudC52MS5SZXBsYXlTZW5kc1Jlc3BvbnNlIgSQtRgDGg2KtRgJc21zOnNtc2VzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_broadcast, file_tidings_content_v1_ledger, file_tidings_type_v1_reference]);
 
 /**
  * A text message.
@@ -178,137 +180,6 @@ export const SendSmsResponseSchema: GenMessage<SendSmsResponse> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_sms, 2);
 
 /**
- * @generated from message tidings.content.v1.GetSmsBroadcastRequest
- */
-export type GetSmsBroadcastRequest = Message<"tidings.content.v1.GetSmsBroadcastRequest"> & {
-  /**
-   * @generated from field: int32 sms_id = 1;
-   */
-  smsId: number;
-
-  /**
-   * @generated from field: string id = 2;
-   */
-  id: string;
-
-  /**
-   * @generated from field: bool wait = 3;
-   */
-  wait: boolean;
-};
-
-/**
- * Describes the message tidings.content.v1.GetSmsBroadcastRequest.
- * Use `create(GetSmsBroadcastRequestSchema)` to create a new message.
- */
-export const GetSmsBroadcastRequestSchema: GenMessage<GetSmsBroadcastRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 3);
-
-/**
- * @generated from message tidings.content.v1.ListSmsBroadcastsRequest
- */
-export type ListSmsBroadcastsRequest = Message<"tidings.content.v1.ListSmsBroadcastsRequest"> & {
-  /**
-   * @generated from field: int32 sms_id = 1;
-   */
-  smsId: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ListSmsBroadcastsRequest.
- * Use `create(ListSmsBroadcastsRequestSchema)` to create a new message.
- */
-export const ListSmsBroadcastsRequestSchema: GenMessage<ListSmsBroadcastsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 4);
-
-/**
- * @generated from message tidings.content.v1.ListSmsBroadcastsResponse
- */
-export type ListSmsBroadcastsResponse = Message<"tidings.content.v1.ListSmsBroadcastsResponse"> & {
-  /**
-   * @generated from field: repeated tidings.content.v1.Broadcast broadcasts = 1;
-   */
-  broadcasts: Broadcast[];
-};
-
-/**
- * Describes the message tidings.content.v1.ListSmsBroadcastsResponse.
- * Use `create(ListSmsBroadcastsResponseSchema)` to create a new message.
- */
-export const ListSmsBroadcastsResponseSchema: GenMessage<ListSmsBroadcastsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 5);
-
-/**
- * @generated from message tidings.content.v1.ControlSmsBroadcastRequest
- */
-export type ControlSmsBroadcastRequest = Message<"tidings.content.v1.ControlSmsBroadcastRequest"> & {
-  /**
-   * @generated from field: int32 sms_id = 1;
-   */
-  smsId: number;
-
-  /**
-   * @generated from field: string id = 2;
-   */
-  id: string;
-
-  /**
-   * pause, resume or cancel.
-   *
-   * @generated from field: string action = 3;
-   */
-  action: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ControlSmsBroadcastRequest.
- * Use `create(ControlSmsBroadcastRequestSchema)` to create a new message.
- */
-export const ControlSmsBroadcastRequestSchema: GenMessage<ControlSmsBroadcastRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 6);
-
-/**
- * @generated from message tidings.content.v1.ListSmsSendsRequest
- */
-export type ListSmsSendsRequest = Message<"tidings.content.v1.ListSmsSendsRequest"> & {
-  /**
-   * @generated from field: int32 sms_id = 1;
-   */
-  smsId: number;
-
-  /**
-   * @generated from field: int32 contact_id = 2;
-   */
-  contactId: number;
-
-  /**
-   * waiting, started, unknown, sent, failed, suppressed or cancelled; all states when it is empty.
-   *
-   * @generated from field: string state = 3;
-   */
-  state: string;
-
-  /**
-   * The id of the last send of the page before; the first page when it is empty.
-   *
-   * @generated from field: string after = 4;
-   */
-  after: string;
-
-  /**
-   * @generated from field: int32 page_size = 5;
-   */
-  pageSize: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ListSmsSendsRequest.
- * Use `create(ListSmsSendsRequestSchema)` to create a new message.
- */
-export const ListSmsSendsRequestSchema: GenMessage<ListSmsSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 7);
-
-/**
  * @generated from message tidings.content.v1.ListSmsSendsResponse
  */
 export type ListSmsSendsResponse = Message<"tidings.content.v1.ListSmsSendsResponse"> & {
@@ -330,72 +201,7 @@ export type ListSmsSendsResponse = Message<"tidings.content.v1.ListSmsSendsRespo
  * Use `create(ListSmsSendsResponseSchema)` to create a new message.
  */
 export const ListSmsSendsResponseSchema: GenMessage<ListSmsSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 8);
-
-/**
- * @generated from message tidings.content.v1.ResolveSmsSendRequest
- */
-export type ResolveSmsSendRequest = Message<"tidings.content.v1.ResolveSmsSendRequest"> & {
-  /**
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * sent, failed or again.
-   *
-   * @generated from field: string as = 2;
-   */
-  as: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ResolveSmsSendRequest.
- * Use `create(ResolveSmsSendRequestSchema)` to create a new message.
- */
-export const ResolveSmsSendRequestSchema: GenMessage<ResolveSmsSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 9);
-
-/**
- * @generated from message tidings.content.v1.ReplaySmsSendsRequest
- */
-export type ReplaySmsSendsRequest = Message<"tidings.content.v1.ReplaySmsSendsRequest"> & {
-  /**
-   * @generated from field: int32 sms_id = 1;
-   */
-  smsId: number;
-
-  /**
-   * 0: with any code, and without one.
-   *
-   * @generated from field: int32 code = 2;
-   */
-  code: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ReplaySmsSendsRequest.
- * Use `create(ReplaySmsSendsRequestSchema)` to create a new message.
- */
-export const ReplaySmsSendsRequestSchema: GenMessage<ReplaySmsSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 10);
-
-/**
- * @generated from message tidings.content.v1.ReplaySmsSendsResponse
- */
-export type ReplaySmsSendsResponse = Message<"tidings.content.v1.ReplaySmsSendsResponse"> & {
-  /**
-   * @generated from field: string job_id = 1;
-   */
-  jobId: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ReplaySmsSendsResponse.
- * Use `create(ReplaySmsSendsResponseSchema)` to create a new message.
- */
-export const ReplaySmsSendsResponseSchema: GenMessage<ReplaySmsSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 11);
+  messageDesc(file_tidings_content_v1_sms, 3);
 
 /**
  * One text message for one contact.
@@ -510,7 +316,7 @@ export type TextSend = Message<"tidings.content.v1.TextSend"> & {
  * Use `create(TextSendSchema)` to create a new message.
  */
 export const TextSendSchema: GenMessage<TextSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 12);
+  messageDesc(file_tidings_content_v1_sms, 4);
 
 /**
  * @generated from message tidings.content.v1.SendSmsToContactRequest
@@ -532,7 +338,7 @@ export type SendSmsToContactRequest = Message<"tidings.content.v1.SendSmsToConta
  * Use `create(SendSmsToContactRequestSchema)` to create a new message.
  */
 export const SendSmsToContactRequestSchema: GenMessage<SendSmsToContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 13);
+  messageDesc(file_tidings_content_v1_sms, 5);
 
 /**
  * @generated from message tidings.content.v1.SendSmsToContactResponse
@@ -577,48 +383,7 @@ export type SendSmsToContactResponse = Message<"tidings.content.v1.SendSmsToCont
  * Use `create(SendSmsToContactResponseSchema)` to create a new message.
  */
 export const SendSmsToContactResponseSchema: GenMessage<SendSmsToContactResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 14);
-
-/**
- * @generated from message tidings.content.v1.AwaitSmsSendRequest
- */
-export type AwaitSmsSendRequest = Message<"tidings.content.v1.AwaitSmsSendRequest"> & {
-  /**
-   * @generated from field: string hash = 1;
-   */
-  hash: string;
-};
-
-/**
- * Describes the message tidings.content.v1.AwaitSmsSendRequest.
- * Use `create(AwaitSmsSendRequestSchema)` to create a new message.
- */
-export const AwaitSmsSendRequestSchema: GenMessage<AwaitSmsSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 15);
-
-/**
- * @generated from message tidings.content.v1.SmsSendProgress
- */
-export type SmsSendProgress = Message<"tidings.content.v1.SmsSendProgress"> & {
-  /**
-   * waiting, started, unknown, sent, failed or suppressed.
-   *
-   * @generated from field: string state = 1;
-   */
-  state: string;
-
-  /**
-   * @generated from field: string reason = 2;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message tidings.content.v1.SmsSendProgress.
- * Use `create(SmsSendProgressSchema)` to create a new message.
- */
-export const SmsSendProgressSchema: GenMessage<SmsSendProgress> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 16);
+  messageDesc(file_tidings_content_v1_sms, 6);
 
 /**
  * Why a contact was not chosen.
@@ -689,8 +454,8 @@ export const SmsMethodService: GenService<{
    */
   awaitSmsSend: {
     methodKind: "unary";
-    input: typeof AwaitSmsSendRequestSchema;
-    output: typeof SmsSendProgressSchema;
+    input: typeof AwaitSendRequestSchema;
+    output: typeof SendProgressSchema;
   },
   /**
    * Begins to send a text message to members of its segments: each contact and each number gets it once, however often this is called. NOT_FOUND for an
@@ -711,7 +476,7 @@ export const SmsMethodService: GenService<{
    */
   getSmsBroadcast: {
     methodKind: "unary";
-    input: typeof GetSmsBroadcastRequestSchema;
+    input: typeof GetBroadcastRequestSchema;
     output: typeof BroadcastSchema;
   },
   /**
@@ -721,8 +486,8 @@ export const SmsMethodService: GenService<{
    */
   listSmsBroadcasts: {
     methodKind: "unary";
-    input: typeof ListSmsBroadcastsRequestSchema;
-    output: typeof ListSmsBroadcastsResponseSchema;
+    input: typeof ListBroadcastsRequestSchema;
+    output: typeof ListBroadcastsResponseSchema;
   },
   /**
    * Pauses or resumes a broadcast, or cancels what is left of it. ABORTED for one that is finished.
@@ -731,7 +496,7 @@ export const SmsMethodService: GenService<{
    */
   controlSmsBroadcast: {
     methodKind: "unary";
-    input: typeof ControlSmsBroadcastRequestSchema;
+    input: typeof ControlBroadcastRequestSchema;
     output: typeof BroadcastSchema;
   },
   /**
@@ -742,7 +507,7 @@ export const SmsMethodService: GenService<{
    */
   listSmsSends: {
     methodKind: "unary";
-    input: typeof ListSmsSendsRequestSchema;
+    input: typeof ListSendsRequestSchema;
     output: typeof ListSmsSendsResponseSchema;
   },
   /**
@@ -753,7 +518,7 @@ export const SmsMethodService: GenService<{
    */
   resolveSmsSend: {
     methodKind: "unary";
-    input: typeof ResolveSmsSendRequestSchema;
+    input: typeof ResolveSendRequestSchema;
     output: typeof TextSendSchema;
   },
   /**
@@ -764,8 +529,8 @@ export const SmsMethodService: GenService<{
    */
   replaySmsSends: {
     methodKind: "unary";
-    input: typeof ReplaySmsSendsRequestSchema;
-    output: typeof ReplaySmsSendsResponseSchema;
+    input: typeof ReplaySendsRequestSchema;
+    output: typeof ReplaySendsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_tidings_content_v1_sms, 0);

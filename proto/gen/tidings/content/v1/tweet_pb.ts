@@ -7,6 +7,8 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { ListSendsRequestSchema, ReplaySendsRequestSchema, ReplaySendsResponseSchema, ResolveSendRequestSchema } from "./ledger_pb.ts";
+import { file_tidings_content_v1_ledger } from "./ledger_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/tweet.proto.
  */
 export const file_tidings_content_v1_tweet: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvdHdlZXQucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSLvCAoFVHdlZXQSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEi4KBHRleHQYCiABKAlCIOC1GAHotRiYAoK2GBNBIHRleHQgaXMgcmVxdWlyZWQuEhcKA3VybBgLIAEoCUIF6LUYgBBIBogBARIkCgtkZXNjcmlwdGlvbhgMIAEoCUIK2LUYAei1GP//A0gHiAEBEiQKCGxhbmd1YWdlGA0gASgJQg3KtRgEImVuIui1GL8BSAiIAQESOgoIY2F0ZWdvcnkYDiABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnkSMwoKcHVibGlzaF91cBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI1CgxwdWJsaXNoX2Rvd24YECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAqIAQESGwoIdHdlZXRfaWQYESABKAlCBJi1GAFIC4gBARIbCghtZWRpYV9pZBgSIAEoCUIEmLUYAUgMiAEBEh0KCm1lZGlhX3BhdGgYEyABKAlCBJi1GAFIDYgBARIiCgpzZW50X2NvdW50GBQgASgFQgmYtRgByrUYATBIDogBARImCg5mYXZvcml0ZV9jb3VudBgVIAEoBUIJmLUYAcq1GAEwSA+IAQESJQoNcmV0d2VldF9jb3VudBgWIAEoBUIJmLUYAcq1GAEwSBCIAQE6OKK2GDQKEHN2Y1NvY2lhbDp0d2VldHMSBlR3ZWV0cyIQcGx1Z2luOnN2Y1NvY2lhbCoEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCBgoEX3VybEIOCgxfZGVzY3JpcHRpb25CCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CCwoJX3R3ZWV0X2lkQgsKCV9tZWRpYV9pZEINCgtfbWVkaWFfcGF0aEINCgtfc2VudF9jb3VudEIRCg9fZmF2b3JpdGVfY291bnRCEAoOX3JldHdlZXRfY291bnQibgoVTGlzdFR3ZWV0U2VuZHNSZXF1ZXN0EhAKCHR3ZWV0X2lkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDQoFc3RhdGUYAyABKAkSDQoFYWZ0ZXIYBCABKAkSEQoJcGFnZV9zaXplGAUgASgFIlYKFkxpc3RUd2VldFNlbmRzUmVzcG9uc2USLgoFc2VuZHMYASADKAsyHy50aWRpbmdzLmNvbnRlbnQudjEuTGlzdGVkVHdlZXQSDAoEbmV4dBgCIAEoCSIxChdSZXNvbHZlVHdlZXRTZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJhcxgCIAEoCSI5ChdSZXBsYXlUd2VldFNlbmRzUmVxdWVzdBIQCgh0d2VldF9pZBgBIAEoBRIMCgRjb2RlGAIgASgFIioKGFJlcGxheVR3ZWV0U2VuZHNSZXNwb25zZRIOCgZqb2JfaWQYASABKAkioAMKC0xpc3RlZFR3ZWV0EgoKAmlkGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSEAoIb2NjYXNpb24YAyABKAkSDQoFc3RhdGUYBCABKAkSEwoGcmVhc29uGAUgASgJSACIAQESEAoIdHdlZXRfaWQYBiABKAUSEgoKY29udGFjdF9pZBgHIAEoBRIUCgdhZGRyZXNzGAggASgJSAGIAQESDAoEaGFzaBgJIAEoCRIqCgZkdWVfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnN0YXJ0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoEY29kZRgNIAEoBUgCiAEBEgwKBHRleHQYDiABKAkSGAoLcHJvdmlkZXJfaWQYDyABKAlIA4gBAUIJCgdfcmVhc29uQgoKCF9hZGRyZXNzQgcKBV9jb2RlQg4KDF9wcm92aWRlcl9pZDL5AgoSVHdlZXRNZXRob2RTZXJ2aWNlEnAKDkxpc3RUd2VldFNlbmRzEikudGlkaW5ncy5jb250ZW50LnYxLkxpc3RUd2VldFNlbmRzUmVxdWVzdBoqLnRpZGluZ3MuY29udGVudC52MS5MaXN0VHdlZXRTZW5kc1Jlc3BvbnNlIgeQAgGQtRgBEmYKEFJlc29sdmVUd2VldFNlbmQSKy50aWRpbmdzLmNvbnRlbnQudjEuUmVzb2x2ZVR3ZWV0U2VuZFJlcXVlc3QaHy50aWRpbmdzLmNvbnRlbnQudjEuTGlzdGVkVHdlZXQiBJC1GAMScwoQUmVwbGF5VHdlZXRTZW5kcxIrLnRpZGluZ3MuY29udGVudC52MS5SZXBsYXlUd2VldFNlbmRzUmVxdWVzdBosLnRpZGluZ3MuY29udGVudC52MS5SZXBsYXlUd2VldFNlbmRzUmVzcG9uc2UiBJC1GAMaFIq1GBBzdmNTb2NpYWw6dHdlZXRzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvdHdlZXQucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSLvCAoFVHdlZXQSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEi4KBHRleHQYCiABKAlCIOC1GAHotRiYAoK2GBNBIHRleHQgaXMgcmVxdWlyZWQuEhcKA3VybBgLIAEoCUIF6LUYgBBIBogBARIkCgtkZXNjcmlwdGlvbhgMIAEoCUIK2LUYAei1GP//A0gHiAEBEiQKCGxhbmd1YWdlGA0gASgJQg3KtRgEImVuIui1GL8BSAiIAQESOgoIY2F0ZWdvcnkYDiABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnkSMwoKcHVibGlzaF91cBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI1CgxwdWJsaXNoX2Rvd24YECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAqIAQESGwoIdHdlZXRfaWQYESABKAlCBJi1GAFIC4gBARIbCghtZWRpYV9pZBgSIAEoCUIEmLUYAUgMiAEBEh0KCm1lZGlhX3BhdGgYEyABKAlCBJi1GAFIDYgBARIiCgpzZW50X2NvdW50GBQgASgFQgmYtRgByrUYATBIDogBARImCg5mYXZvcml0ZV9jb3VudBgVIAEoBUIJmLUYAcq1GAEwSA+IAQESJQoNcmV0d2VldF9jb3VudBgWIAEoBUIJmLUYAcq1GAEwSBCIAQE6OKK2GDQKEHN2Y1NvY2lhbDp0d2VldHMSBlR3ZWV0cyIQcGx1Z2luOnN2Y1NvY2lhbCoEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCBgoEX3VybEIOCgxfZGVzY3JpcHRpb25CCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CCwoJX3R3ZWV0X2lkQgsKCV9tZWRpYV9pZEINCgtfbWVkaWFfcGF0aEINCgtfc2VudF9jb3VudEIRCg9fZmF2b3JpdGVfY291bnRCEAoOX3JldHdlZXRfY291bnQiVgoWTGlzdFR3ZWV0U2VuZHNSZXNwb25zZRIuCgVzZW5kcxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5MaXN0ZWRUd2VldBIMCgRuZXh0GAIgASgJIqADCgtMaXN0ZWRUd2VldBIKCgJpZBgBIAEoCRIPCgdjaGFubmVsGAIgASgJEhAKCG9jY2FzaW9uGAMgASgJEg0KBXN0YXRlGAQgASgJEhMKBnJlYXNvbhgFIAEoCUgAiAEBEhAKCHR3ZWV0X2lkGAYgASgFEhIKCmNvbnRhY3RfaWQYByABKAUSFAoHYWRkcmVzcxgIIAEoCUgBiAEBEgwKBGhhc2gYCSABKAkSKgoGZHVlX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3NlbnQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKBGNvZGUYDSABKAVIAogBARIMCgR0ZXh0GA4gASgJEhgKC3Byb3ZpZGVyX2lkGA8gASgJSAOIAQFCCQoHX3JlYXNvbkIKCghfYWRkcmVzc0IHCgVfY29kZUIOCgxfcHJvdmlkZXJfaWQy5QIKElR3ZWV0TWV0aG9kU2VydmljZRJrCg5MaXN0VHdlZXRTZW5kcxIkLnRpZGluZ3MuY29udGVudC52MS5MaXN0U2VuZHNSZXF1ZXN0GioudGlkaW5ncy5jb250ZW50LnYxLkxpc3RUd2VldFNlbmRzUmVzcG9uc2UiB5ACAZC1GAESYQoQUmVzb2x2ZVR3ZWV0U2VuZBImLnRpZGluZ3MuY29udGVudC52MS5SZXNvbHZlU2VuZFJlcXVlc3QaHy50aWRpbmdzLmNvbnRlbnQudjEuTGlzdGVkVHdlZXQiBJC1GAMSaQoQUmVwbGF5VHdlZXRTZW5kcxImLnRpZGluZ3MuY29udGVudC52MS5SZXBsYXlTZW5kc1JlcXVlc3QaJy50aWRpbmdzLmNvbnRlbnQudjEuUmVwbGF5U2VuZHNSZXNwb25zZSIEkLUYAxoUirUYEHN2Y1NvY2lhbDp0d2VldHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_ledger, file_tidings_type_v1_reference]);
 
 /**
  * A message that is posted for a contact to see.
@@ -144,47 +146,6 @@ export const TweetSchema: GenMessage<Tweet> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_tweet, 0);
 
 /**
- * @generated from message tidings.content.v1.ListTweetSendsRequest
- */
-export type ListTweetSendsRequest = Message<"tidings.content.v1.ListTweetSendsRequest"> & {
-  /**
-   * @generated from field: int32 tweet_id = 1;
-   */
-  tweetId: number;
-
-  /**
-   * @generated from field: int32 contact_id = 2;
-   */
-  contactId: number;
-
-  /**
-   * waiting, started, unknown, sent, failed, suppressed or cancelled; all states when it is empty.
-   *
-   * @generated from field: string state = 3;
-   */
-  state: string;
-
-  /**
-   * The id of the last send of the page before; the first page when it is empty.
-   *
-   * @generated from field: string after = 4;
-   */
-  after: string;
-
-  /**
-   * @generated from field: int32 page_size = 5;
-   */
-  pageSize: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ListTweetSendsRequest.
- * Use `create(ListTweetSendsRequestSchema)` to create a new message.
- */
-export const ListTweetSendsRequestSchema: GenMessage<ListTweetSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_tweet, 1);
-
-/**
  * @generated from message tidings.content.v1.ListTweetSendsResponse
  */
 export type ListTweetSendsResponse = Message<"tidings.content.v1.ListTweetSendsResponse"> & {
@@ -206,72 +167,7 @@ export type ListTweetSendsResponse = Message<"tidings.content.v1.ListTweetSendsR
  * Use `create(ListTweetSendsResponseSchema)` to create a new message.
  */
 export const ListTweetSendsResponseSchema: GenMessage<ListTweetSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_tweet, 2);
-
-/**
- * @generated from message tidings.content.v1.ResolveTweetSendRequest
- */
-export type ResolveTweetSendRequest = Message<"tidings.content.v1.ResolveTweetSendRequest"> & {
-  /**
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * sent, failed or again.
-   *
-   * @generated from field: string as = 2;
-   */
-  as: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ResolveTweetSendRequest.
- * Use `create(ResolveTweetSendRequestSchema)` to create a new message.
- */
-export const ResolveTweetSendRequestSchema: GenMessage<ResolveTweetSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_tweet, 3);
-
-/**
- * @generated from message tidings.content.v1.ReplayTweetSendsRequest
- */
-export type ReplayTweetSendsRequest = Message<"tidings.content.v1.ReplayTweetSendsRequest"> & {
-  /**
-   * @generated from field: int32 tweet_id = 1;
-   */
-  tweetId: number;
-
-  /**
-   * 0: with any code, and without one.
-   *
-   * @generated from field: int32 code = 2;
-   */
-  code: number;
-};
-
-/**
- * Describes the message tidings.content.v1.ReplayTweetSendsRequest.
- * Use `create(ReplayTweetSendsRequestSchema)` to create a new message.
- */
-export const ReplayTweetSendsRequestSchema: GenMessage<ReplayTweetSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_tweet, 4);
-
-/**
- * @generated from message tidings.content.v1.ReplayTweetSendsResponse
- */
-export type ReplayTweetSendsResponse = Message<"tidings.content.v1.ReplayTweetSendsResponse"> & {
-  /**
-   * @generated from field: string job_id = 1;
-   */
-  jobId: string;
-};
-
-/**
- * Describes the message tidings.content.v1.ReplayTweetSendsResponse.
- * Use `create(ReplayTweetSendsResponseSchema)` to create a new message.
- */
-export const ReplayTweetSendsResponseSchema: GenMessage<ReplayTweetSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_tweet, 5);
+  messageDesc(file_tidings_content_v1_tweet, 1);
 
 /**
  * One tweet for one contact.
@@ -374,7 +270,7 @@ export type ListedTweet = Message<"tidings.content.v1.ListedTweet"> & {
  * Use `create(ListedTweetSchema)` to create a new message.
  */
 export const ListedTweetSchema: GenMessage<ListedTweet> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_tweet, 6);
+  messageDesc(file_tidings_content_v1_tweet, 2);
 
 /**
  * The ledger of tweets as callers see it.
@@ -390,7 +286,7 @@ export const TweetMethodService: GenService<{
    */
   listTweetSends: {
     methodKind: "unary";
-    input: typeof ListTweetSendsRequestSchema;
+    input: typeof ListSendsRequestSchema;
     output: typeof ListTweetSendsResponseSchema;
   },
   /**
@@ -401,7 +297,7 @@ export const TweetMethodService: GenService<{
    */
   resolveTweetSend: {
     methodKind: "unary";
-    input: typeof ResolveTweetSendRequestSchema;
+    input: typeof ResolveSendRequestSchema;
     output: typeof ListedTweetSchema;
   },
   /**
@@ -412,8 +308,8 @@ export const TweetMethodService: GenService<{
    */
   replayTweetSends: {
     methodKind: "unary";
-    input: typeof ReplayTweetSendsRequestSchema;
-    output: typeof ReplayTweetSendsResponseSchema;
+    input: typeof ReplaySendsRequestSchema;
+    output: typeof ReplaySendsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_tidings_content_v1_tweet, 0);

@@ -1,0 +1,118 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Broadcast } from "@tidings/proto/tidings/content/v1/broadcast";
+import type { Outgoing } from "@tidings/rpc/client";
+import type { BodyForm } from "../route/body-form.ts";
+import { entityId, type PathParameter, uuid } from "../route/parameter.ts";
+import { type Route, route } from "../route/route.ts";
+import {
+  BROADCAST,
+  BROADCAST_SENT,
+  BROADCASTS,
+  broadcastJson,
+  broadcastsJson,
+  NOTHING_SENT,
+  sentMembers,
+} from "./broadcast-json.ts";
+
+/** A method about broadcasts: its descriptor, which names the operation and its right, and the call of it. */
+interface Method<I, O> {
+  rpc: DescMethod;
+  call(request: I, options: Outgoing): Promise<O>;
+}
+
+/** A resource that is sent to segments. */
+export interface Broadcasting {
+  /** Its path. */
+  resource: "emails" | "smses";
+  /** The name of its id in the paths of its broadcasts. */
+  item: "emailId" | "smsId";
+  /** How summaries speak of an entity, of one that goes to segments, and of a broadcast. */
+  words: { entity: string; sent: string; broadcast: string };
+  /** The body of a send, and those of its members that the service reads. */
+  body: BodyForm<Record<string, unknown>>;
+  members: string[];
+  send: Method<{ id: number }, { broadcastId: string }>;
+  list: Method<{ itemId: number }, { broadcasts: Broadcast[] }>;
+  get: Method<{ itemId: number; id: string; wait?: boolean }, Broadcast>;
+  control: Method<{ itemId: number; id: string; action: string }, Broadcast>;
+}
+
+/** The route that sends an entity to its segments, and the routes of its broadcasts. */
+export function broadcastRoutes(kind: Broadcasting): { send: Route; broadcasts: Route[] } {
+  return { send: sendRoute(kind), broadcasts: [listRoute(kind), getRoute(kind), ...controlRoutes(kind)] };
+}
+
+function sendRoute({ resource, words, body, members, send, get }: Broadcasting): Route {
+  return route({
+    method: "POST",
+    path: `/${resource}/:id/send`,
+    summary: `Send ${words.sent} to its segments`,
+    rpc: send.rpc,
+    parameters: { id: entityId(resource, "view") },
+    body,
+    budget: "batch",
+    answer: BROADCAST_SENT,
+    errors: [409],
+    async handle({ parameters: { id }, body: sent, options }) {
+      const { broadcastId } = await send.call({ id, ...sentMembers(sent, members) }, options);
+      if (broadcastId === "") return NOTHING_SENT;
+      return broadcastJson(await get.call({ itemId: id, id: broadcastId, wait: true }, options));
+    },
+  });
+}
+
+function listRoute({ resource, item, words, list }: Broadcasting): Route {
+  return route({
+    method: "GET",
+    path: `/${resource}/:${item}/sends`,
+    summary: `List the sends of ${words.entity} to segments`,
+    rpc: list.rpc,
+    parameters: { [item]: entityId(resource, "view") },
+    answer: BROADCASTS,
+    async handle({ parameters, options }) {
+      const { broadcasts } = await list.call({ itemId: Number(parameters[item]) }, options);
+      return broadcastsJson(broadcasts);
+    },
+  });
+}
+
+function getRoute({ resource, item, words, get }: Broadcasting): Route {
+  return route({
+    method: "GET",
+    path: `/${resource}/:${item}/sends/:sendId`,
+    summary: `Get how far ${words.broadcast} to segments is`,
+    rpc: get.rpc,
+    parameters: ofBroadcast(item, entityId(resource, "view")),
+    answer: BROADCAST,
+    handle: ({ parameters, options }) => get.call(namedIn(item, parameters), options),
+  });
+}
+
+function controlRoutes({ resource, item, words, control }: Broadcasting): Route[] {
+  return ["pause", "resume", "cancel"].map((action) =>
+    route({
+      method: "POST",
+      path: `/${resource}/:${item}/sends/:sendId/${action}`,
+      summary: `${action.charAt(0).toUpperCase()}${action.slice(1)} ${words.broadcast} to segments`,
+      operation: control.rpc.localName.replace("control", action),
+      rpc: control.rpc,
+      parameters: ofBroadcast(item, entityId(resource, "edit")),
+      answer: BROADCAST,
+      errors: [409],
+      handle: ({ parameters, options }) => control.call({ ...namedIn(item, parameters), action }, options),
+    }),
+  );
+}
+
+/** The parameters of the path of a broadcast, in its order. */
+function ofBroadcast(
+  item: string,
+  id: PathParameter<number>,
+): Record<string, PathParameter<number | string>> {
+  return { [item]: id, sendId: uuid("Id of the send") };
+}
+
+/** The broadcast that a path names. */
+function namedIn(item: string, { [item]: id, sendId }: Record<string, number | string>) {
+  return { itemId: Number(id), id: String(sendId) };
+}
