@@ -28,8 +28,6 @@ export const noticeLane = laneOf<Notice>({
   table: "notices",
   where: "true",
   group: "source_id",
-  due: "due_at",
-  order: "due_at, id",
   columns: "hash, address, mail, case when is_to_contact then contact_id end as for_contact_id",
   groups: EVERY_GROUP,
   jobOf: (claimed, row) => ({
@@ -39,6 +37,5 @@ export const noticeLane = laneOf<Notice>({
     mail: JSON.parse(row.mail ?? "{}"),
     contactId: row.for_contact_id ? Number(row.for_contact_id) : undefined,
   }),
-  startedAt: "started_at",
   mayStart: `not (is_to_contact and ${refusesEmails("notices.contact_id")})`,
 });

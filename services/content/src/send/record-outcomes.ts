@@ -1,8 +1,10 @@
 import type { Database } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { type Claimed, leases } from "@tidings/jobs/queue";
 import type { Result } from "@tidings/jobs/work";
-import type { Outbox } from "@tidings/messaging/outbox";
+import type { DomainEvent, Outbox } from "@tidings/messaging/outbox";
 import type { SendOutcome } from "./hand-over.ts";
+import { SendState } from "./send-tables.ts";
 
 export interface RecordOptions {
   database: Database;
@@ -12,6 +14,8 @@ export interface RecordOptions {
 }
 
 const REASON_LENGTH_MAX = 1_000;
+/** States whose sends have events: nothing becomes of them any more. */
+const DECIDED = [SendState.SENT, SendState.FAILED, SendState.SUPPRESSED] as const;
 
 /**
  * The queries `outcome` and `recorded` of a statement that records what became of mails of a table, with the values of `outcomeValues` and `more` assignments. A worker
@@ -43,4 +47,17 @@ export function outcomeValues(results: Result<Claimed, SendOutcome>[]): unknown[
     outcomes.map(({ address }) => address ?? null),
     outcomes.map(({ isAttempt }) => isAttempt),
   ];
+}
+
+/** The events of recorded sends that are decided. */
+export function eventsOfDecided(
+  rows: Row[],
+  eventsOf: (state: (typeof DECIDED)[number], rows: Row[]) => DomainEvent[],
+): DomainEvent[] {
+  return DECIDED.flatMap((state) =>
+    eventsOf(
+      state,
+      rows.filter((row) => row.state === state),
+    ),
+  );
 }

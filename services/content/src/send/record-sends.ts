@@ -4,7 +4,7 @@ import type { Result } from "@tidings/jobs/work";
 import type { SendOutcome } from "./hand-over.ts";
 import { keepMailValues } from "./mail-values.ts";
 import { moveOn } from "./move-on.ts";
-import { outcomeValues, type RecordOptions, recordedRows } from "./record-outcomes.ts";
+import { eventsOfDecided, outcomeValues, type RecordOptions, recordedRows } from "./record-outcomes.ts";
 import { keepRefusals, type Refusal, RefusalReason } from "./refusals.ts";
 import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import type { Send } from "./send-queue.ts";
@@ -20,9 +20,6 @@ const recordStatement = prepared(
    )
    select id, ${FACT_COLUMNS} from recorded`,
 );
-
-/** States whose sends have events: nothing becomes of them any more. */
-const PUBLISHED = [SendState.SENT, SendState.FAILED, SendState.SUPPRESSED] as const;
 
 /** Records what became of sends, with the events of those that are decided. Those that this process lost meanwhile stay as they are. */
 export async function recordSends(
@@ -47,10 +44,9 @@ export async function recordSends(
       );
       keepMailValues(transaction, leftWithValues(results, rows));
       moveOn(transaction, rows, wake);
-      const became = (published: string) => rows.filter(({ state }) => state === published);
       outbox.append(
         transaction,
-        PUBLISHED.flatMap((state) => sendEvents(state, became(state), emails)),
+        eventsOfDecided(rows, (state, decided) => sendEvents(state, decided, emails)),
       );
     },
     { byIndex: true },

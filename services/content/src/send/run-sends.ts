@@ -24,7 +24,11 @@ export interface SendLane<S extends Claimed> {
 export const EVERY_GROUP =
   "select id as group_id, false as is_failing, null::text as turn from waiting_group where id is not null";
 
-export function laneOf<S extends Claimed>(table: JobTable<S> & { startedAt: string }): SendLane<S> {
+/** A lane of a ledger. Its messages wait alike in all of them: the one that is due first goes out first. */
+export function laneOf<S extends Claimed>(
+  ledger: Omit<JobTable<S>, "due" | "order" | "startedAt">,
+): SendLane<S> {
+  const table = { ...ledger, due: "due_at", order: "due_at, id", startedAt: "started_at" };
   return { name: table.name, queue: jobQueue(table), starts: jobStarts(table) };
 }
 

@@ -29,8 +29,6 @@ function sendLane(name: string, lane: number): SendLane<Send> {
     table: "sends",
     where: `lane = ${lane}`,
     group: "family_id",
-    due: "due_at",
-    order: "due_at, id",
     columns: `${STORED_COLUMNS}, address, attachments`,
     groups: `${EVERY_GROUP} and not ${isPaused}`,
     jobOf: (claimed, row) => ({
@@ -39,7 +37,6 @@ function sendLane(name: string, lane: number): SendLane<Send> {
       address: row.address ?? undefined,
       attachments: row.attachments ? idsIn(row.attachments) : undefined,
     }),
-    startedAt: "started_at",
     // A no that was said here, a pause and a cancel hold at once.
     mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isRefused} and not ${isStopped}`,
   });

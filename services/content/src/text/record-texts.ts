@@ -2,14 +2,10 @@ import { backgroundDeadline, prepared } from "@tidings/database/database";
 import type { Result } from "@tidings/jobs/work";
 import type { SendOutcome } from "../send/hand-over.ts";
 import { moveOn } from "../send/move-on.ts";
-import { outcomeValues, type RecordOptions, recordedRows } from "../send/record-outcomes.ts";
-import { SendState } from "../send/send-tables.ts";
+import { eventsOfDecided, outcomeValues, type RecordOptions, recordedRows } from "../send/record-outcomes.ts";
 import { providerIdIn } from "./provider-id.ts";
 import type { TextFacts } from "./text-facts.ts";
 import type { TextSend } from "./text-queue.ts";
-
-/** States whose sends have events: nothing becomes of them any more. */
-const PUBLISHED = [SendState.SENT, SendState.FAILED, SendState.SUPPRESSED] as const;
 
 /** Records what became of messages, with the events of those that are decided. Those that this process lost meanwhile stay as they are. */
 export type RecordTexts = (options: RecordOptions, results: Result<TextSend, SendOutcome>[]) => Promise<void>;
@@ -41,10 +37,9 @@ export function textRecorder({
           itemsOf(transaction, ids),
         ]);
         moveOn(transaction, rows, wake);
-        const became = (published: string) => rows.filter(({ state }) => state === published);
         outbox.append(
           transaction,
-          PUBLISHED.flatMap((state) => events(state, became(state), named)),
+          eventsOfDecided(rows, (state, decided) => events(state, decided, named)),
         );
       },
       { byIndex: true },

@@ -48,8 +48,6 @@ function textLane(
     table,
     where,
     group: item,
-    due: "due_at",
-    order: "due_at, id",
     columns: ["hash", item, "contact_id", "content", "address", "occasion", ...Object.keys(copied)].join(
       ", ",
     ),
@@ -63,7 +61,6 @@ function textLane(
       address: row.occasion === "list" ? (row.address ?? undefined) : undefined,
       isMobile: row.is_mobile === "t",
     }),
-    startedAt: "started_at",
     // A no that was said here, a pause and a cancel hold at once.
     mayStart: `not ${refusesChannel(`${table}.contact_id`, channel)} and not ${isStopped(ofSend)}`,
   });
