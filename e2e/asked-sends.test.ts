@@ -1,78 +1,43 @@
 import assert from "node:assert/strict";
-import { after, beforeEach, test } from "node:test";
+import { test } from "node:test";
 import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
-import { actorSigner, serviceActor } from "@tidings/rpc/actor";
-import { rpcClient } from "@tidings/rpc/client";
-import { connect } from "@tidings/rpc/stream/connection";
 import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
-import { type Answer, startReceiver } from "@tidings/testkit/receiver";
+import { callContent, calledBy } from "./content-calls.ts";
+import { startMailingStack } from "./mailing-stack.ts";
+import { addresses, contactsOf } from "./newsletters.ts";
 import { newPerson } from "./people.ts";
-import { startVisitedStack } from "./visited-stack.ts";
+import { startTextProvider } from "./text-provider.ts";
 
 /** Sends that campaigns, triggers and reports ask for, and marketing messages, which go from channel to channel. */
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 
-const sink = await startMailSink({
-  onRecipient: (address) => (address.startsWith("gone") ? "550 5.2.1 mailbox disabled" : undefined),
-});
-after(() => sink.close());
-/** The answers of the provider of text messages by number; 201 for all others. */
-const answers = new Map<string, Answer>();
-const numberIn = (body: string) => new URLSearchParams(body).get("To") ?? "";
-const provider = await startReceiver({
-  respond: ({ body }) => answers.get(numberIn(body)) ?? { status: 201 },
-});
-after(provider.stop);
+const provider = await startTextProvider();
+const { answers, requestsTo } = provider;
 const actorKeyRing = generateActorKeyRing();
-// One process serves, and another one sends.
-const stack = await startVisitedStack({
+const stack = await startMailingStack({
   actorKeyRing,
-  replicas: { content: 2 },
-  env: {
-    content: {
-      CONTENT_ROLE: "serve",
-      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-      MAIL_FROM: "Shop <shop@mail.example>",
-      SMS_URL: `form+http://account:secret@127.0.0.1:${provider.port}/messages?from=+4930111&country=49`,
-      OUTBOUND_ALLOW_CIDRS: "127.0.0.1/32",
-    },
-    "content-2": { CONTENT_ROLE: "send" },
+  senders: "apart",
+  server: {
+    onRecipient: (address) => (address.startsWith("gone") ? "550 5.2.1 mailbox disabled" : undefined),
   },
+  content: provider.content,
 });
-after(() => stack.stop());
-beforeEach(() => answers.clear());
-const { api, made } = stack;
+const { api, made, mailsTo } = stack;
 
-const connection = connect(`127.0.0.1:${await stack.lines.port("content", "grpc")}`);
-after(() => connection.close());
-const content = rpcClient(
-  SendMethodService,
-  connection,
-  actorSigner(actorKeyRing.campaign.privateKey, "content"),
-);
-const outgoing = () => ({ actor: serviceActor("Campaigns"), deadlineMs: Date.now() + 30_000, requestId: "" });
+const content = await callContent(stack, SendMethodService, actorKeyRing);
+const outgoing = () => calledBy("Campaigns");
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 200 };
 
 let count = 0;
-async function contactsOf(all: object[]): Promise<number[]> {
-  const ids: number[] = [];
-  for (let from = 0; from < all.length; from += 200) {
-    const { contacts } = await made("contacts/batch/new", all.slice(from, from + 200));
-    ids.push(...Object.values<Any>(contacts).map(({ id }) => id));
-  }
-  return ids;
-}
-const addresses = (name: string, many: number) =>
-  Array.from({ length: many }, (_, index) => ({ email: `${name}-${index}@example.org` }));
+const emailsOf = (name: string, many: number) => addresses(name, many).map((email) => ({ email }));
 /** A contact with an address and a number of its own. */
 async function contact(name: string, members: object = {}) {
   const digits = `152${String(++count).padStart(8, "0")}`;
   const email = `${name}-${count}@example.org`;
-  const [id = 0] = await contactsOf([{ email, mobile: `0${digits}`, ...members }]);
+  const [id = 0] = await contactsOf(stack, [{ email, mobile: `0${digits}`, ...members }]);
   return { id, email, number: `+49${digits}` };
 }
 async function email(members: object = {}): Promise<number> {
@@ -99,8 +64,6 @@ async function message(channels: object[], members: object = {}): Promise<number
 }
 const inEmail = async (members: object = {}) => ({ channel: "email", channelId: await email(members) });
 const inSms = async (members: object = {}) => ({ channel: "sms", channelId: await sms(members) });
-const mailsTo = (address: string) => sink.taken.filter(({ to }) => to.some((one) => one.startsWith(address)));
-const textsTo = (number: string) => provider.requests.filter(({ body }) => numberIn(body) === number);
 
 interface Asked {
   channel?: string;
@@ -121,7 +84,7 @@ const countOf = <T>(items: T[], key: (item: T) => string) =>
   Object.fromEntries([...Map.groupBy(items, key)].map(([name, some]) => [name, some.length]));
 
 test("500 contacts asked for twice, and by two askers at once, get one mail each, and each has an outcome", async () => {
-  const contactIds = await contactsOf([...addresses("many", 499), { email: "gone-many@example.org" }]);
+  const contactIds = await contactsOf(stack, [...emailsOf("many", 499), { email: "gone-many@example.org" }]);
   const asked = { itemId: await email(), contactIds, occasion: "campaign:5:1" };
   const [one, other] = await Promise.all([ask(asked), ask(asked)]);
   assert.deepEqual(
@@ -153,7 +116,7 @@ test("500 contacts asked for twice, and by two askers at once, get one mail each
 });
 
 test("a no wins, and each contact that is not chosen has a reason", async () => {
-  const [no, bounced, unaddressed, twin, other] = (await contactsOf([
+  const [no, bounced, unaddressed, twin, other] = (await contactsOf(stack, [
     { email: "no-1@example.org" },
     { email: "gone-2@example.org" },
     { firstname: "Nobody" },
@@ -280,7 +243,7 @@ test("a marketing message goes out in the first channel that takes it, and once 
   const { channel, failed } = await sendMessage(id, refusing.id);
   assert.deepEqual([channel, failed], ["sms", { email: "unsubscribed" }]);
   assert.deepEqual(
-    [textsTo(plain.number).length, textsTo(gone.number).length, mailsTo(refusing.email).length],
+    [requestsTo(plain.number).length, requestsTo(gone.number).length, mailsTo(refusing.email).length],
     [0, 1, 0],
   );
   const once = await contact("once");
@@ -295,7 +258,7 @@ test("the contact's rules order the channels; those without a transport are skip
   const id = await message([await inEmail(), await inSms()]);
   const { id: contactId, number, email: address } = await contact("prefers", { frequencyRules: rules });
   assert.equal((await sendMessage(id, contactId)).channel, "sms");
-  assert.deepEqual([textsTo(number).length, mailsTo(address).length], [1, 0]);
+  assert.deepEqual([requestsTo(number).length, mailsTo(address).length], [1, 0]);
   const { tweet } = await made("tweets/new", { name: "Tweet", text: "Hello" });
   const unsendable = await message([
     { channel: "tweet", channelId: tweet.id },
@@ -340,7 +303,7 @@ test("however often senders are killed between channels, a message is sent in on
     email: `${index % 2 ? "gone" : "killed"}-between-${index}@example.org`,
     mobile: `0152${String(base + index + 1).padStart(8, "0")}`,
   }));
-  const contactIds = await contactsOf(all);
+  const contactIds = await contactsOf(stack, all);
   const itemId = await message([await inEmail(), await inSms()]);
   const asked = { channel: "message", itemId, contactIds, occasion: "campaign:11:1", isMarketing: false };
   const chosen = await ask(asked);
@@ -367,7 +330,7 @@ test("however often senders are killed between channels, a message is sent in on
     return decided;
   }, PATIENCE);
   for (const [index, { email: address, mobile }] of all.entries()) {
-    const sent = mailsTo(address).length + textsTo(`+49${mobile.slice(1)}`).length;
+    const sent = mailsTo(address).length + requestsTo(`+49${mobile.slice(1)}`).length;
     const outcome = outcomes.find(({ contactId }) => contactId === contactIds[index]);
     assert.ok(outcome?.state === "sent" ? sent === 1 : sent <= 1, `${address} was sent ${sent} times`);
     if (outcome?.state === "sent") assert.equal(outcome.channel, index % 2 ? "sms" : "email");

@@ -1,37 +1,23 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink, type TakenMail } from "@tidings/testkit/mail-sink";
-import { simpleParser } from "mailparser";
+import { GONE, parsed, startMailingStack } from "./mailing-stack.ts";
 import { PDF } from "./multipart.ts";
 import { scrapeProcess } from "./scrape.ts";
 import { openSession } from "./session.ts";
 import { ADMINISTRATOR } from "./stack.ts";
 import { uploader } from "./uploader.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Mails to single contacts, from the API to a mail server, and the way back. */
 
-const sink = await startMailSink({
-  onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
-});
-after(() => sink.close());
-const stack = await startVisitedStack({
-  hasOwnHost: true,
-  env: {
-    content: { MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
-  },
-});
-after(() => stack.stop());
-const { api, baseUrl, publicUrl, made } = stack;
+const stack = await startMailingStack({ hasOwnHost: true, server: GONE });
+const { api, baseUrl, publicUrl, made, mailsTo, sink } = stack;
 const { host } = new URL(publicUrl);
 const browser = () => visitor(baseUrl, { host });
 /** The path of an address of the public web. */
 const pathOf = (address: string) => address.slice(new URL(publicUrl).origin.length);
-const mailsTo = (address: string) => sink.taken.filter(({ to }) => to.includes(address));
-const parsed = (mail: TakenMail | undefined) => simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
 
 let count = 0;
 async function contact(members: object = {}): Promise<{ id: number; email: string }> {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
-import { simpleParser } from "mailparser";
+import type { TakenMail } from "@tidings/testkit/mail-sink";
+import { parsed, startMailingStack } from "./mailing-stack.ts";
+import { addresses, newsletterTo, segmentOf } from "./newsletters.ts";
 import { newPerson } from "./people.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** A/B tests of emails: their rates, their winners, and sends whose rest gets the winner. */
@@ -12,48 +12,26 @@ import { visitor } from "./visitor.ts";
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 
-const sink = await startMailSink();
-after(() => sink.close());
-// One process serves and decides, and another one sends.
-const stack = await startVisitedStack({
-  hasOwnHost: true,
-  replicas: { content: 2 },
-  env: {
-    content: {
-      CONTENT_ROLE: "serve",
-      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-      MAIL_FROM: "Shop <shop@mail.example>",
-    },
-    "content-2": { CONTENT_ROLE: "send" },
-  },
-});
-after(() => stack.stop());
-const { api, baseUrl, publicUrl, made, query } = stack;
+// The process that serves decides, too.
+const stack = await startMailingStack({ hasOwnHost: true, senders: "apart" });
+const { api, baseUrl, publicUrl, made, query, mailsTo } = stack;
 const PATIENCE = { timeoutMs: 60_000 };
 
 let count = 0;
 /** An email with one variant, which half of 40 % of the recipients get. */
 async function newTest(many: number, criterion = "email.openrate", settings: object = { totalWeight: 40 }) {
   const name = `test-${++count}`;
-  const { list } = await made("segments/new", { name });
-  const batch = Array.from({ length: many }, (_, index) => ({ email: `${name}-${index}@example.org` }));
-  const { contacts } = await made("contacts/batch/new", batch);
-  await made(`segments/${list.id}/contacts/add`, { ids: Object.values<Any>(contacts).map(({ id }) => id) });
-  const email = {
-    ...{ name, emailType: "list", isPublished: true, lists: [list.id] },
-    customHtml: '<html><body><a href="https://shop.example/">Shop</a></body></html>',
-  };
-  const parent = (await made("emails/new", { ...email, subject: "A", variantSettings: settings })).email.id;
-  const variant = (
-    await made("emails/new", {
-      ...{ ...email, subject: "B", variantParent: parent },
-      variantSettings: { weight: 50, winnerCriteria: criterion },
-    })
-  ).email.id;
+  const { id } = await segmentOf(stack, addresses(name, many));
+  const email = { name, customHtml: '<html><body><a href="https://shop.example/">Shop</a></body></html>' };
+  const parent = await newsletterTo(stack, [id], { ...email, subject: "A", variantSettings: settings });
+  const variant = await newsletterTo(stack, [id], {
+    ...{ ...email, subject: "B", variantParent: parent },
+    variantSettings: { weight: 50, winnerCriteria: criterion },
+  });
   return { name, parent, variant };
 }
 
-const mailsOf = (name: string) => sink.taken.filter(({ to }) => to[0]?.startsWith(`${name}-`));
+const mailsOf = (name: string) => mailsTo(`${name}-`);
 const subjectsOf = (name: string) =>
   mailsOf(name)
     .map(({ octets }) => /^Subject: (.*)\r$/m.exec(octets)?.[1])
@@ -79,8 +57,8 @@ const endTest = (id: string) =>
   query(`update content.jobs set due_at = now() where kind = 'broadcast_winner' and key = '${id}'`);
 
 /** A person looks at a mail, and follows its link. */
-async function read(octets: string, { follows = false } = {}): Promise<void> {
-  const html = String((await simpleParser(Buffer.from(octets, "latin1"))).html);
+async function read(mail: TakenMail | undefined, { follows = false } = {}): Promise<void> {
+  const html = String((await parsed(mail)).html);
   const browser = visitor(baseUrl, { host: new URL(publicUrl).host });
   const ask = (pattern: RegExp) => {
     const address = pattern.exec(html)?.[1]?.replaceAll("&amp;", "&") ?? "";
@@ -98,7 +76,7 @@ test("the test share gets both variants, hours later the rest gets the winner, a
   assert.ok(hours >= 4 && hours < 4.1, held.decidesAt);
   assert.equal(subjectsOf(name), "AAAABBBB");
   const [mail] = mailsOf(name).filter(({ octets }) => /^Subject: B/m.test(octets));
-  await read(mail?.octets ?? "");
+  await read(mail);
   const stands = await testOf(variant);
   assert.deepEqual(
     [
@@ -145,8 +123,8 @@ test("click-through counts people who followed a link, a limit counts the test, 
   const [a, b] = ["A", "B"].map((subject) =>
     mailsOf(clicked.name).find(({ octets }) => octets.includes(`\r\nSubject: ${subject}\r\n`)),
   );
-  await read(a?.octets ?? "");
-  await read(b?.octets ?? "", { follows: true });
+  await read(a);
+  await read(b, { follows: true });
   await eventually(async () => assert.deepEqual((await testOf(clicked.parent)).winners, [clicked.variant]));
   const quiet = await newTest(5);
   const unread = await testing(quiet.parent, { winnerAfterHours: 168 });

@@ -3,10 +3,10 @@ import { after } from "node:test";
 import { createAuthority } from "@tidings/testkit/certificates";
 import { eventually } from "@tidings/testkit/eventually";
 import { startImapServer } from "@tidings/testkit/imap-server";
-import { startMailSink } from "@tidings/testkit/mail-sink";
 import type { Returned } from "@tidings/testkit/returned-mails";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { startVisitedStack } from "./visited-stack.ts";
+import { startMailingStack } from "./mailing-stack.ts";
+import { addresses, newsletterTo, segmentOf } from "./newsletters.ts";
 
 /** An installation that sends to a mail server, and reads what comes back in a real Dovecot. */
 
@@ -18,29 +18,22 @@ type Any = any;
 /** Starts it for one test file, with so many processes that read the inbox. */
 export async function startInboxScene(processes = 1) {
   const folder = await temporaryFolder();
-  const sink = await startMailSink();
   const authority = await createAuthority(folder.path);
   const certificates = await authority.issue("imap", ["127.0.0.1"]);
   const inbox = await startImapServer({ certificates, password: "secret" });
-  const stack = await startVisitedStack({
-    replicas: { content: processes },
-    env: {
-      content: {
-        MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-        MAIL_FROM: "Shop <shop@mail.example>",
-        MAIL_INBOX_URL: `imaps://reader:secret@127.0.0.1:${inbox.tlsPort}`,
-        MAIL_INBOX_ADDRESS: INBOX,
-        NODE_EXTRA_CA_CERTS: authority.caFile,
-      },
+  const stack = await startMailingStack({
+    senders: processes,
+    content: {
+      MAIL_INBOX_URL: `imaps://reader:secret@127.0.0.1:${inbox.tlsPort}`,
+      MAIL_INBOX_ADDRESS: INBOX,
+      NODE_EXTRA_CA_CERTS: authority.caFile,
     },
   });
   after(async () => {
-    await stack.stop();
     await inbox.close();
-    await sink.close();
     await folder.remove();
   });
-  return { sink, inbox, stack };
+  return { inbox, stack };
 }
 
 export type InboxScene = Awaited<ReturnType<typeof startInboxScene>>;
@@ -54,30 +47,24 @@ export interface Reader extends Returned {
 }
 
 /** Contacts who got a mail to their segment. */
-export async function readersOf({ stack, sink }: InboxScene, count: number): Promise<Reader[]> {
-  const { made, api } = stack;
-  const addresses = Array.from({ length: count }, (_, index) => `reader-${index}@example.org`);
-  const contacts = await Promise.all(addresses.map((email) => made("contacts/new", { email })));
-  const ids = contacts.map(({ contact }) => contact.id);
-  const { list } = await made("segments/new", { name: "Readers" });
-  await made(`segments/${list.id}/contacts/add`, { ids });
-  const { email } = await made("emails/new", {
-    ...{ name: "News", subject: "News", emailType: "list", isPublished: true, lists: [list.id] },
-    customHtml: "<p>Hello</p>",
-  });
-  await made(`emails/${email.id}/send`, {});
+export async function readersOf({ stack }: InboxScene, count: number): Promise<Reader[]> {
+  const { made, api, mailsTo } = stack;
+  const recipients = addresses("reader", count);
+  const { id: segmentId, contactIds } = await segmentOf(stack, recipients);
+  const emailId = await newsletterTo(stack, [segmentId]);
+  await made(`emails/${emailId}/send`, {});
   return eventually(() =>
     Promise.all(
-      ids.map(async (id, index) => {
+      contactIds.map(async (id, index) => {
         const [send] = ((await api("GET", `sends?contactId=${id}`)).body as Any).sends;
-        const recipient = addresses[index] ?? "";
-        const mail = sink.taken.find(({ to }) => to.includes(recipient));
+        const recipient = recipients[index] ?? "";
+        const [mail] = mailsTo(recipient);
         assert.ok(mail && send?.state === "sent");
         const octets = mail.octets.replaceAll("\r\n ", " ");
         const [, messageId = ""] = /^Message-ID: <(.+)>\r$/im.exec(octets) ?? [];
         const [field = ""] = /^X-Tidings-Send: .*$/m.exec(octets) ?? [];
         return {
-          ...{ id, hash: send.hash, emailId: email.id, recipient, messageId, mail: octets },
+          ...{ id, hash: send.hash, emailId, recipient, messageId, mail: octets },
           ...{ to: mail.from, fields: [field.trim()] },
         };
       }),

@@ -1,23 +1,14 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
+import { startMailingStack } from "./mailing-stack.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
 import { uploader } from "./uploader.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { BROWSER, visitor } from "./visitor.ts";
 
 /** Files that readers get by a link of their mail. */
 
-const sink = await startMailSink();
-after(() => sink.close());
-const stack = await startVisitedStack({
-  hasOwnHost: true,
-  env: {
-    content: { MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
-  },
-});
-after(() => stack.stop());
+const stack = await startMailingStack({ hasOwnHost: true });
 const { api, baseUrl, publicUrl, made, query } = stack;
 const { host } = new URL(publicUrl);
 const browser = (agent = BROWSER) => visitor(baseUrl, { host, agent });
@@ -41,7 +32,7 @@ const { email } = await made("emails/new", {
   customHtml: `<html><body><a href="{assetlink=${asset.id}}">Terms</a> <a href="https://shop.example/">Shop</a></body></html>`,
 });
 const linkOf = ({ paths }: SentMail) => paths.find((path) => path.includes("/asset/")) ?? "";
-const mailed = () => sendToReader(stack, sink, email.id);
+const mailed = () => sendToReader(stack, stack.sink, email.id);
 const sendOf = async ({ contactId }: SentMail) => {
   const [send] = await query(
     `select is_read, open_count, machine_click_count from content.sends where contact_id = ${contactId}`,

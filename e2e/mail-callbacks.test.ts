@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { createHmac, generateKeyPairSync, randomUUID, sign } from "node:crypto";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
+import { startMailingStack } from "./mailing-stack.ts";
 import { scrapeProcess } from "./scrape.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 
 /** Bounces, complaints and deliveries, as mail providers report them. */
 
@@ -16,21 +15,14 @@ const DAY_MS = 86_400_000;
 const ec = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
 const PUBLIC_KEY = ec.publicKey.export({ format: "der", type: "spki" }).toString("base64");
 
-const sink = await startMailSink();
-after(() => sink.close());
-const stack = await startVisitedStack({
-  env: {
-    content: {
-      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-      MAIL_FROM: "Shop <shop@mail.example>",
-      MAIL_CALLBACKS: [
-        ...[`generic:${SECRET}`, `sendgrid:${PUBLIC_KEY}`, `mailgun:${SIGNING_KEY}`],
-        ...[`sparkpost:${BASIC}`, `postmark:${BASIC}`, `ses:${TOPIC}`],
-      ].join(","),
-    },
+const stack = await startMailingStack({
+  content: {
+    MAIL_CALLBACKS: [
+      ...[`generic:${SECRET}`, `sendgrid:${PUBLIC_KEY}`, `mailgun:${SIGNING_KEY}`],
+      ...[`sparkpost:${BASIC}`, `postmark:${BASIC}`, `ses:${TOPIC}`],
+    ].join(","),
   },
 });
-after(() => stack.stop());
 const { api, baseUrl, made } = stack;
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
@@ -220,7 +212,7 @@ for (const [name, signed] of Object.entries(CALLBACKS))
 
 test("mails carry the headers by which the providers name them again", async () => {
   const { hash, address } = await reader();
-  const mail = sink.taken.find(({ to }) => to.includes(address))?.octets ?? "";
+  const mail = stack.mailsTo(address)[0]?.octets ?? "";
   for (const header of [
     `X-PM-Metadata-tidings: ${hash}`,
     `X-SES-MESSAGE-TAGS: tidings=${hash}`,

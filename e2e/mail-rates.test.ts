@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { type SinkOptions, startMailSink, type TakenMail } from "@tidings/testkit/mail-sink";
+import { addresses, newsletterTo, segmentOf } from "./newsletters.ts";
 import { scrapeProcess } from "./scrape.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 
@@ -50,30 +51,7 @@ const stack = await startVisitedStack({
 after(() => stack.stop());
 const { api, made } = stack;
 
-let count = 0;
-async function segmentOf(addresses: string[]): Promise<number> {
-  const { list } = await made("segments/new", { name: `Segment ${++count}` });
-  const { contacts } = await made(
-    "contacts/batch/new",
-    addresses.map((email) => ({ email })),
-  );
-  const ids = Object.values<Any>(contacts).map(({ id }) => id);
-  await made(`segments/${list.id}/contacts/add`, { ids });
-  return list.id;
-}
-
-async function newsletter(segmentId: number): Promise<number> {
-  const { email } = await made("emails/new", {
-    ...{ name: "News", subject: "News", emailType: "list", isPublished: true, lists: [segmentId] },
-    customHtml: "<p>Hello</p>",
-  });
-  return email.id;
-}
-
-const newsletterTo = async (addresses: string[]) => newsletter(await segmentOf(addresses));
-
-const addresses = (name: string, many: number, domain = "example.org") =>
-  Array.from({ length: many }, (_, index) => `${name}-${index}@${domain}`);
+const newsletterOf = async (emails: string[]) => newsletterTo(stack, [(await segmentOf(stack, emails)).id]);
 const takenBy = (name: string) => taken.flatMap(({ to }) => to).filter((address) => address.startsWith(name));
 const askedFor = (name: string) => asked.filter(({ address }) => address.startsWith(name));
 const begin = (emailId: number) => void api("POST", `emails/${emailId}/send`).catch(() => undefined); // it is not waited for
@@ -88,9 +66,9 @@ function mostWithin(times: number[], windowMs: number): number {
 }
 
 test("two processes together stay below MAIL_RATE, and a direct send does not wait behind their broadcasts", async () => {
-  const segmentId = await segmentOf(addresses("many", 3));
+  const { id } = await segmentOf(stack, addresses("many", 3));
   // A process takes one mail of an email until it knows that it is taken: so each of them has some.
-  const ids = await Promise.all(Array.from({ length: 15 }, () => newsletter(segmentId)));
+  const ids = await Promise.all(Array.from({ length: 15 }, () => newsletterTo(stack, [id])));
   const { contact } = await made("contacts/new", { email: "direct@example.org" });
   const { email } = await made("emails/new", { name: "Hello", subject: "Hello", customHtml: "<p>Hello</p>" });
   for (const id of ids) begin(id);
@@ -116,7 +94,7 @@ test("two processes together stay below MAIL_RATE, and a direct send does not wa
 });
 
 test("mails to a domain with a rate of its own wait without an attempt, and delay no mail to another one", async () => {
-  const emailId = await newsletterTo([...addresses("slow", 40, "slow.example"), ...addresses("fast", 20)]);
+  const emailId = await newsletterOf([...addresses("slow", 40, "slow.example"), ...addresses("fast", 20)]);
   begin(emailId);
   await eventually(() => assert.equal(takenBy("fast").length, 20), PATIENCE);
   const slow = askedFor("slow").map(({ atMs }) => atMs);
@@ -134,7 +112,7 @@ test("mails to a domain with a rate of its own wait without an attempt, and dela
 
 test("the second server takes mails while the first is away", async () => {
   await first.close();
-  const emailId = await newsletterTo(addresses("failover", 20));
+  const emailId = await newsletterOf(addresses("failover", 20));
   begin(emailId);
   await eventually(() => assert.equal(takenBy("failover").length, 20), PATIENCE);
   assert.equal(new Set(takenBy("failover")).size, 20);
@@ -142,7 +120,7 @@ test("the second server takes mails while the first is away", async () => {
 });
 
 test("a domain that answers 421 gets fewer mails from all processes, is counted, and gets them as usual once it is well", async () => {
-  const emailId = await newsletterTo([...addresses("busy", 40, "busy.example"), ...addresses("idle", 20)]);
+  const emailId = await newsletterOf([...addresses("busy", 40, "busy.example"), ...addresses("idle", 20)]);
   begin(emailId);
   await eventually(() => assert.equal(takenBy("idle").length, 20), PATIENCE);
   const refused = askedFor("busy").length;
@@ -161,7 +139,7 @@ test("a domain that answers 421 gets fewer mails from all processes, is counted,
     async () => assert.deepEqual(await stack.query("select from content.learned_rates"), []),
     PATIENCE,
   );
-  const other = await newsletterTo(addresses("well", 15, "busy.example"));
+  const other = await newsletterOf(addresses("well", 15, "busy.example"));
   begin(other);
   const fromMs = performance.now();
   await eventually(() => assert.equal(takenBy("well").length, 15), PATIENCE);

@@ -1,22 +1,13 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
+import { startMailingStack } from "./mailing-stack.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** The web view shows a mail with the values that it went out with, for MAIL_TOKENS_DAYS. */
 
-const sink = await startMailSink();
-after(() => sink.close());
-const stack = await startVisitedStack({
-  hasOwnHost: true,
-  env: {
-    content: { MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
-  },
-});
-after(() => stack.stop());
+const stack = await startMailingStack({ hasOwnHost: true });
 const { api, baseUrl, publicUrl, made, query } = stack;
 const { host } = new URL(publicUrl);
 
@@ -59,7 +50,7 @@ const ADA = { firstname: "<b>Ada", city: "Vienna", timezone: "Pacific/Kiritimati
 const OTHER = { firstname: "Grace", city: "Graz", position: "Admiral", timezone: "UTC" };
 
 test("the web view shows the mail as it went out, whatever its contact became, also while the contact service is away", async () => {
-  const mail = await sendToReader(stack, sink, await newEmail(TEMPLATE), ADA);
+  const mail = await sendToReader(stack, stack.sink, await newEmail(TEMPLATE), ADA);
   assert.match(mailed(mail), /Ada none, Offer in Vienna at \d{4}-/);
   assert.equal((await api("PATCH", `contacts/${mail.contactId}/edit`, OTHER)).status, 200);
   assert.equal(await viewed(mail), mailed(mail));
@@ -75,7 +66,7 @@ test("the web view shows the mail as it went out, whatever its contact became, a
 test("only the values that the template reads are kept, and none of a mail that reads none", async () => {
   const id = await newEmail("Hello {contactfield=lastname}");
   const members = { ...ADA, lastname: "Lovelace", company: "Secret Ltd", address1: "Secret street" };
-  const read = await sendToReader(stack, sink, id, members);
+  const read = await sendToReader(stack, stack.sink, id, members);
   const [row] = await valuesOf(read);
   const { at, ...rest } = row?.filled ?? {};
   assert.ok(Math.abs(at - Date.now()) < 3_600_000);
@@ -88,7 +79,7 @@ test("only the values that the template reads are kept, and none of a mail that 
     ...{ name: "Plain", subject: "Plain", isPublished: true },
     customHtml: `<html><body>Hello <a href="{webview_url}">View</a></body></html>`,
   });
-  const plain = await sendToReader(stack, sink, email.id, members);
+  const plain = await sendToReader(stack, stack.sink, email.id, members);
   assert.deepEqual(await valuesOf(plain), []);
   assert.equal(await viewed(plain), "Hello");
 });
@@ -96,9 +87,9 @@ test("only the values that the template reads are kept, and none of a mail that 
 test("values go with their contact, and after MAIL_TOKENS_DAYS; then the web view has the present ones", async () => {
   const id = await newEmail(TEMPLATE);
   const [erased, old, recent] = [
-    await sendToReader(stack, sink, id, ADA),
-    await sendToReader(stack, sink, id, ADA),
-    await sendToReader(stack, sink, id, ADA),
+    await sendToReader(stack, stack.sink, id, ADA),
+    await sendToReader(stack, stack.sink, id, ADA),
+    await sendToReader(stack, stack.sink, id, ADA),
   ];
   assert.equal((await api("DELETE", `contacts/${erased.contactId}/delete`)).status, 200);
   const [{ hash } = { hash: "" }] = await query(

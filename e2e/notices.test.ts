@@ -2,12 +2,10 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink, type TakenMail } from "@tidings/testkit/mail-sink";
 import { startReceiver } from "@tidings/testkit/receiver";
-import { simpleParser } from "mailparser";
+import { GONE, parsed, startMailingStack } from "./mailing-stack.ts";
 import { newPerson } from "./people.ts";
 import { ADMINISTRATOR } from "./stack.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Mails to users and to addresses: tests of emails, emails to colleagues, results of forms. */
@@ -15,25 +13,10 @@ import { visitor } from "./visitor.ts";
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 
-const sink = await startMailSink({
-  onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
-});
-after(() => sink.close());
 const failing = await startReceiver({ respond: () => ({ status: 500 }) });
 after(() => failing.stop());
-const stack = await startVisitedStack({
-  env: {
-    content: {
-      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-      MAIL_FROM: "Shop <shop@mail.example>",
-      OUTBOUND_ALLOW_CIDRS: "127.0.0.1/32",
-    },
-  },
-});
-after(() => stack.stop());
-const { api, baseUrl, made, query } = stack;
-const mailsTo = (address: string) => sink.taken.filter(({ to }) => to.includes(address));
-const parsed = (mail: TakenMail | undefined) => simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
+const stack = await startMailingStack({ server: GONE, content: { OUTBOUND_ALLOW_CIDRS: "127.0.0.1/32" } });
+const { api, baseUrl, made, mailsTo, query } = stack;
 const addressesOf = (list: unknown) =>
   ((list as { value?: { address?: string }[] })?.value ?? []).map(({ address }) => address);
 

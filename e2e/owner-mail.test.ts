@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink, type TakenMail } from "@tidings/testkit/mail-sink";
 import { startReceiver } from "@tidings/testkit/receiver";
-import { simpleParser } from "mailparser";
+import { parsed, startMailingStack } from "./mailing-stack.ts";
 import { make, personBody } from "./people.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Mails from the owners of their contacts, and what they say of them. */
@@ -14,26 +12,17 @@ import { visitor } from "./visitor.ts";
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 
-const sink = await startMailSink();
-after(() => sink.close());
 const { privateKey } = generateKeyPairSync("ed25519");
-const stack = await startVisitedStack({
+const stack = await startMailingStack({
   hasOwnHost: true,
-  env: {
-    content: {
-      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-      MAIL_FROM: "Shop <shop@mail.example>",
-      MAIL_DKIM_KEYS: `sales.example:s1:${privateKey.export({ format: "der", type: "pkcs8" }).toString("base64")}`,
-      MAIL_OWNER_AS_MAILER: "true",
-      MAIL_SIGNATURE: "<p>Yours, |FROM_NAME|</p>",
-    },
+  content: {
+    MAIL_DKIM_KEYS: `sales.example:s1:${privateKey.export({ format: "der", type: "pkcs8" }).toString("base64")}`,
+    MAIL_OWNER_AS_MAILER: "true",
+    MAIL_SIGNATURE: "<p>Yours, |FROM_NAME|</p>",
   },
 });
-after(() => stack.stop());
-const { api, baseUrl, publicUrl, made, query } = stack;
+const { api, baseUrl, publicUrl, made, mailsTo, query } = stack;
 const role = await make(api, "roles", "role", { name: "Sales", rawPermissions: { "lead:leads": ["full"] } });
-const mailsTo = (address: string) => sink.taken.filter(({ to }) => to.includes(address));
-const parsed = (mail: TakenMail | undefined) => simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
 
 let count = 0;
 /** A user whom the content service knows. */

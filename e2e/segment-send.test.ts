@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
 import { dkimVerify } from "mailauth/lib/dkim/verify.js";
-import { startVisitedStack } from "./visited-stack.ts";
+import { GONE, startMailingStack } from "./mailing-stack.ts";
+import { addresses, newsletterTo, segmentOf } from "./newsletters.ts";
 
 /** Mails to segments: who gets one, once, and how a send is paused, resumed and cancelled. */
 
@@ -13,71 +13,36 @@ type Any = any;
 
 /** Mails wait here while a test looks at a send that goes on. */
 let held: Promise<void> | undefined;
-const sink = await startMailSink({
-  onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
-  async onMail() {
-    await held;
-    return undefined;
-  },
-});
-after(() => sink.close());
 const dkim = generateKeyPairSync("rsa", { modulusLength: 2_048 });
-// One process serves, and another one sends.
-const stack = await startVisitedStack({
+const stack = await startMailingStack({
   hasOwnHost: true,
-  replicas: { content: 2 },
-  env: {
-    content: {
-      CONTENT_ROLE: "serve",
-      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-      MAIL_FROM: "Shop <shop@mail.example>",
-      MAIL_CONNECTIONS: "4",
-      MAIL_DKIM_KEYS: `mail.example:s1:${dkim.privateKey.export({ format: "der", type: "pkcs8" }).toString("base64")}`,
+  senders: "apart",
+  server: {
+    ...GONE,
+    async onMail() {
+      await held;
+      return undefined;
     },
-    "content-2": { CONTENT_ROLE: "send" },
+  },
+  content: {
+    MAIL_CONNECTIONS: "4",
+    MAIL_DKIM_KEYS: `mail.example:s1:${dkim.privateKey.export({ format: "der", type: "pkcs8" }).toString("base64")}`,
   },
 });
-after(() => stack.stop());
-const { api, made } = stack;
+const { api, made, mailsTo, sink } = stack;
 
-let count = 0;
-/** A segment with members of these addresses, by hand. */
-async function segmentOf(
-  addresses: string[],
-  members: object = {},
-): Promise<{ id: number; contactIds: number[] }> {
-  const { list } = await made("segments/new", { name: `Segment ${++count}` });
-  const contactIds: number[] = [];
-  for (let from = 0; from < addresses.length; from += 200) {
-    const batch = addresses.slice(from, from + 200).map((email) => ({ email, ...members }));
-    const { contacts } = await made("contacts/batch/new", batch);
-    contactIds.push(...Object.values<Any>(contacts).map(({ id }) => id));
-  }
-  for (let from = 0; from < contactIds.length; from += 200)
-    await made(`segments/${list.id}/contacts/add`, { ids: contactIds.slice(from, from + 200) });
-  return { id: list.id, contactIds };
-}
+const HTML = '<p>Hello {contactfield=firstname}</p><p><a href="{unsubscribe_url}">Leave</a></p>';
+const newsletter = (segmentIds: number[], members: object = {}) =>
+  newsletterTo(stack, segmentIds, { customHtml: HTML, ...members });
 
-async function newsletter(segmentIds: number[], members: object = {}): Promise<number> {
-  const { email } = await made("emails/new", {
-    ...{ name: "News", subject: "News", emailType: "list", isPublished: true, lists: segmentIds },
-    customHtml: '<p>Hello {contactfield=firstname}</p><p><a href="{unsubscribe_url}">Leave</a></p>',
-    ...members,
-  });
-  return email.id;
-}
-
-const addresses = (name: string, many: number) =>
-  Array.from({ length: many }, (_, index) => `${name}-${index}@example.org`);
-const takenBy = (name: string) =>
-  sink.taken.flatMap(({ to }) => to).filter((address) => address.startsWith(name));
+const takenBy = (name: string) => mailsTo(name).flatMap(({ to }) => to);
 const send = async (id: number, body: object = {}): Promise<Any> =>
   (await api("POST", `emails/${id}/send`, body)).body;
 const progressOf = async (emailId: number, id: string): Promise<Any> =>
   ((await api("GET", `emails/${emailId}/sends/${id}`)).body as Any).send;
 
 test("each member gets one mail, whatever is sent twice and at once, and the numbers add up", async () => {
-  const { id, contactIds } = await segmentOf([...addresses("once", 120), "gone-1@example.org"]);
+  const { id, contactIds } = await segmentOf(stack, [...addresses("once", 120), "gone-1@example.org"]);
   const emailId = await newsletter([id]);
   await made(`contacts/${contactIds[0]}/dnc/email/add`, {});
   const answers = await Promise.all([send(emailId), send(emailId)]);
@@ -104,7 +69,7 @@ test("each member gets one mail, whatever is sent twice and at once, and the num
 });
 
 test("a mail to a segment verifies by the key of its domain, with both fields of the one-click unsubscribe", async () => {
-  const { id } = await segmentOf(addresses("signed", 1));
+  const { id } = await segmentOf(stack, addresses("signed", 1));
   await send(await newsletter([id]));
   const [mail] = sink.taken.filter(({ to }) => to[0]?.startsWith("signed"));
   const publicKey = dkim.publicKey.export({ format: "der", type: "spki" }).toString("base64");
@@ -126,7 +91,7 @@ test("a mail to a segment verifies by the key of its domain, with both fields of
 });
 
 test("a recipient gets one mail of a family: its variants by their shares over small sends, its translation by locale", async () => {
-  const { id } = await segmentOf(addresses("family", 40), { preferred_locale: "de" });
+  const { id } = await segmentOf(stack, addresses("family", 40), { preferred_locale: "de" });
   const parent = await newsletter([id], { subject: "Parent" });
   await newsletter([id], {
     subject: "Variant",
@@ -146,7 +111,7 @@ test("a recipient gets one mail of a family: its variants by their shares over s
 });
 
 test("a pause holds, a resumed send goes on, and a cancelled one ends with what is begun", async () => {
-  const { id } = await segmentOf(addresses("pause", 150));
+  const { id } = await segmentOf(stack, addresses("pause", 150));
   const emailId = await newsletter([id]);
   const release = Promise.withResolvers<void>();
   held = release.promise;
@@ -185,11 +150,11 @@ test("a pause holds, a resumed send goes on, and a cancelled one ends with what 
 });
 
 test("a published segment email with a time begins at it by itself, and one that is taken back does not", async () => {
-  const { id } = await segmentOf(addresses("planned", 5));
+  const { id } = await segmentOf(stack, addresses("planned", 5));
   const startsAt = Date.now() + 4_000;
   const publishUp = new Date(startsAt).toISOString();
   await newsletter([id], { publishUp });
-  const { id: other } = await segmentOf(addresses("withdrawn", 1));
+  const { id: other } = await segmentOf(stack, addresses("withdrawn", 1));
   const withdrawn = await newsletter([other], { publishUp });
   const answer = await api("PATCH", `emails/${withdrawn}/edit`, { isPublished: false });
   assert.equal(answer.status, 200);
@@ -201,7 +166,7 @@ test("a published segment email with a time begins at it by itself, and one that
 });
 
 test("why a contact gets a segment email, or does not, is said by each rule", async () => {
-  const { id, contactIds } = await segmentOf(addresses("why", 3));
+  const { id, contactIds } = await segmentOf(stack, addresses("why", 3));
   const emailId = await newsletter([id]);
   const [one, no, late] = contactIds as [number, number, number];
   await made(`contacts/${no}/dnc/email/add`, {});
@@ -220,9 +185,9 @@ test("why a contact gets a segment email, or does not, is said by each rule", as
 });
 
 test("members of excluded segments get nothing, and a dry run says beforehand who gets it and why others do not", async () => {
-  const { id, contactIds } = await segmentOf(addresses("dry", 6));
+  const { id, contactIds } = await segmentOf(stack, addresses("dry", 6));
   const [, , refusing, left, sent] = contactIds as number[];
-  const { id: excluded } = await segmentOf([]);
+  const { id: excluded } = await segmentOf(stack, []);
   await made(`segments/${excluded}/contact/${left}/add`, {});
   await made(`contacts/${refusing}/dnc/email/add`, {});
   const emailId = await newsletter([id], { excludedLists: [excluded], isPublished: false });
@@ -261,7 +226,7 @@ test("members of excluded segments get nothing, and a dry run says beforehand wh
 });
 
 test("failed sends are tried again by name, as a job, and those that arrived stay one mail", async () => {
-  const { id } = await segmentOf([...addresses("again", 3), "gone-7@example.org"]);
+  const { id } = await segmentOf(stack, [...addresses("again", 3), "gone-7@example.org"]);
   const emailId = await newsletter([id]);
   assert.deepEqual([(await send(emailId)).sentCount, (await send(emailId)).failedCount], [3, 0]);
   const replay = async (body: object) => api("POST", "sends/replay", body);
@@ -297,8 +262,8 @@ test("failed sends are tried again by name, as a job, and those that arrived sta
 });
 
 test("an email that is not published, segments of others, and counts that are none, are refused by name", async () => {
-  const { id } = await segmentOf(addresses("bad", 1));
-  const { id: other } = await segmentOf([]);
+  const { id } = await segmentOf(stack, addresses("bad", 1));
+  const { id: other } = await segmentOf(stack, []);
   const emailId = await newsletter([id]);
   for (const [body, field] of [
     [{ lists: [other] }, "lists"],

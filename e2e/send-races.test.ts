@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
 import { Client } from "pg";
-import { startVisitedStack } from "./visited-stack.ts";
+import { startMailingStack } from "./mailing-stack.ts";
+import { addresses, newsletterTo, segmentOf } from "./newsletters.ts";
 
 /** Sends that something happens to in between two statements: the tests hold rows and tables so that the moment lasts. */
 
@@ -13,39 +13,27 @@ type Any = any;
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
 /** Mails wait here while a test looks at a send that goes on. */
 let held: Promise<void> | undefined;
-const sink = await startMailSink({
-  async onMail() {
-    await held;
-    return undefined;
+const stack = await startMailingStack({
+  server: {
+    async onMail() {
+      await held;
+      return undefined;
+    },
   },
 });
-after(() => sink.close());
-const stack = await startVisitedStack({
-  env: {
-    content: { MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
-  },
-});
-after(() => stack.stop());
-const { api, made, query } = stack;
+const { api, made, query, mailsTo } = stack;
 
 /** A segment of contacts, and an email for it. */
 async function newsletter(
   name: string,
   many: number,
 ): Promise<{ emailId: number; segmentId: number; contactIds: number[] }> {
-  const { list } = await made("segments/new", { name });
-  const batch = Array.from({ length: many }, (_, index) => ({ email: `${name}-${index}@example.org` }));
-  const { contacts } = await made("contacts/batch/new", batch);
-  const contactIds: number[] = Object.values<Any>(contacts).map(({ id }) => id);
-  await made(`segments/${list.id}/contacts/add`, { ids: contactIds });
-  const { email } = await made("emails/new", {
-    ...{ name, subject: "Before", emailType: "list", isPublished: true, lists: [list.id] },
-    customHtml: "<p>Hello</p>",
-  });
-  return { emailId: email.id, segmentId: list.id, contactIds };
+  const { id, contactIds } = await segmentOf(stack, addresses(name, many));
+  const emailId = await newsletterTo(stack, [id], { name, subject: "Before" });
+  return { emailId, segmentId: id, contactIds };
 }
 
-const mailsOf = (name: string) => sink.taken.filter(({ to }) => to[0]?.startsWith(`${name}-`));
+const mailsOf = (name: string) => mailsTo(`${name}-`);
 const latest = async (emailId: number): Promise<Any> =>
   ((await api("GET", `emails/${emailId}/sends`)).body as Any).sends[0];
 

@@ -1,5 +1,5 @@
 import type { MailSink } from "@tidings/testkit/mail-sink";
-import { simpleParser } from "mailparser";
+import { parsed } from "./mailing-stack.ts";
 import type { VisitedStack } from "./visited-stack.ts";
 
 /** A mail that its contact has got, with its links as paths of the public web. */
@@ -31,7 +31,7 @@ export async function sendToReader(
   const { contact } = await made("contacts/new", { email: address, firstname: "Ada", ...members });
   await made(`emails/${emailId}/contact/${contact.id}/send`, {});
   const mail = sink.taken.find(({ to }) => to.includes(address));
-  const { html, text = "" } = await simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
+  const { html, text = "" } = await parsed(mail);
   const paths = [...String(html).matchAll(/(?:href|src)="([^"]*)"/g)].map(([, address = ""]) => {
     const { pathname, search } = new URL(address.replaceAll("&amp;", "&"));
     return pathname + search;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { after, beforeEach, test } from "node:test";
+import { after, test } from "node:test";
 import { SmsSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
-import { type Answer, type ReceivedRequest, startReceiver } from "@tidings/testkit/receiver";
 import { newPerson } from "./people.ts";
 import { publishedOn } from "./published.ts";
+import { fieldsOf, startTextProvider } from "./text-provider.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 
 /** Text messages to segments, from the API to a provider. */
@@ -14,31 +14,20 @@ import { startVisitedStack } from "./visited-stack.ts";
 type Any = any;
 
 const SECRET = "generic-secret-0123";
-const answers = new Map<string, Answer>();
-const provider = await startReceiver({
-  respond: (request) => answers.get(fieldsOf(request).To ?? "") ?? { status: 201, body: "{}" },
-});
-after(provider.stop);
+const provider = await startTextProvider();
+const { answers, requestsTo } = provider;
 const stack = await startVisitedStack({
   env: {
     content: {
-      SMS_URL: `form+http://account:secret@127.0.0.1:${provider.port}/messages?from=+4930111&country=49`,
+      ...provider.content,
       SMS_CALLBACKS: `generic:${SECRET}`,
-      OUTBOUND_ALLOW_CIDRS: "127.0.0.1/32",
     },
   },
 });
 after(() => stack.stop());
 const { api, baseUrl, made } = stack;
-beforeEach(() => answers.clear());
 
-const fieldsOf = ({ body }: ReceivedRequest): Record<string, string> =>
-  Object.fromEntries(new URLSearchParams(body));
-const textsTo = (number: string) =>
-  provider.requests
-    .map(fieldsOf)
-    .filter(({ To }) => To === number)
-    .map(({ Body }) => Body);
+const textsTo = (number: string) => requestsTo(number).map((request) => fieldsOf(request).Body);
 
 let count = 0;
 async function member(segmentId: number, members: object = {}): Promise<{ id: number; number: string }> {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { createHmac, randomUUID } from "node:crypto";
-import { after, beforeEach, test } from "node:test";
+import { after, test } from "node:test";
 import { SmsRepliesSchema, SmsSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
-import { type Answer, type ReceivedRequest, startReceiver } from "@tidings/testkit/receiver";
 import { publishedOn } from "./published.ts";
 import { scrapeProcess } from "./scrape.ts";
+import { fieldsOf, startTextProvider } from "./text-provider.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 
 /** The way back of text messages: reports of providers, and answers. */
@@ -15,27 +15,18 @@ type Any = any;
 
 const TOKEN = "twilio-token-0123";
 const SECRET = "generic-secret-0123";
-const answers = new Map<string, Answer>();
-const provider = await startReceiver({
-  respond: (request) => answers.get(fieldsOf(request).To ?? "") ?? { status: 201, body: '{"sid":"1"}' },
-});
-after(provider.stop);
+const provider = await startTextProvider();
+const { answers, requestsTo } = provider;
 const stack = await startVisitedStack({
   env: {
     content: {
-      SMS_URL: `form+http://account:secret@127.0.0.1:${provider.port}/messages?from=+4930111&country=49`,
+      ...provider.content,
       SMS_CALLBACKS: `twilio:${TOKEN},generic:${SECRET}`,
-      OUTBOUND_ALLOW_CIDRS: "127.0.0.1/32",
     },
   },
 });
 after(() => stack.stop());
 const { api, baseUrl, publicUrl, made } = stack;
-beforeEach(() => answers.clear());
-
-const fieldsOf = ({ body }: ReceivedRequest): Record<string, string> =>
-  Object.fromEntries(new URLSearchParams(body));
-const requestsTo = (number: string) => provider.requests.filter((request) => fieldsOf(request).To === number);
 
 let count = 0;
 async function contact(members: object = {}): Promise<{ id: number; number: string }> {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { after, beforeEach, test } from "node:test";
+import { after, test } from "node:test";
 import { SmsSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
-import { type Answer, type ReceivedRequest, startReceiver } from "@tidings/testkit/receiver";
+import { startReceiver } from "@tidings/testkit/receiver";
 import { newPerson } from "./people.ts";
 import { publishedOn } from "./published.ts";
 import { scrapeProcess } from "./scrape.ts";
+import { fieldsOf, startTextProvider } from "./text-provider.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -14,28 +15,18 @@ import { visitor } from "./visitor.ts";
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 
-/** The answers of the provider by number; 201 for all others. */
-const answers = new Map<string, Answer>();
-const provider = await startReceiver({
-  respond: (request) => answers.get(fieldsOf(request).To ?? "") ?? { status: 201, body: '{"sid":"1"}' },
-});
-after(provider.stop);
+const provider = await startTextProvider();
+const { answers, requestsTo } = provider;
 const stack = await startVisitedStack({
   hasOwnHost: true,
   env: {
     content: {
-      SMS_URL: `form+http://account:secret@127.0.0.1:${provider.port}/messages?from=+4930111&country=49`,
-      OUTBOUND_ALLOW_CIDRS: "127.0.0.1/32",
+      ...provider.content,
     },
   },
 });
 after(() => stack.stop());
 const { api, baseUrl, publicUrl, made } = stack;
-beforeEach(() => answers.clear());
-
-const fieldsOf = ({ body }: ReceivedRequest): Record<string, string> =>
-  Object.fromEntries(new URLSearchParams(body));
-const requestsTo = (number: string) => provider.requests.filter((request) => fieldsOf(request).To === number);
 
 let count = 0;
 /** A contact with a number of its own, as it is written and as the provider gets it. */

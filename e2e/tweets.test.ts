@@ -2,12 +2,10 @@ import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
 import { TweetSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
-import { actorSigner, serviceActor } from "@tidings/rpc/actor";
-import { rpcClient } from "@tidings/rpc/client";
-import { connect } from "@tidings/rpc/stream/connection";
 import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
 import { eventually } from "@tidings/testkit/eventually";
 import { type Answer, startReceiver } from "@tidings/testkit/receiver";
+import { callContent, calledBy } from "./content-calls.ts";
 import { newPerson } from "./people.ts";
 import { publishedOn } from "./published.ts";
 import { scrapeProcess } from "./scrape.ts";
@@ -43,13 +41,7 @@ const stack = await startVisitedStack({
 after(() => stack.stop());
 beforeEach(() => answers.clear());
 const { api, baseUrl, publicUrl, made } = stack;
-const connection = connect(`127.0.0.1:${await stack.lines.port("content", "grpc")}`);
-after(() => connection.close());
-const content = rpcClient(
-  SendMethodService,
-  connection,
-  actorSigner(actorKeyRing.campaign.privateKey, "content"),
-);
+const content = await callContent(stack, SendMethodService, actorKeyRing);
 
 let count = 0;
 /** A contact with a handle of its own. */
@@ -73,13 +65,10 @@ const postsTo = (handle: string) => provider.requests.filter(({ body }) => handl
 
 async function ask(itemId: number, contactIds: number[], occasion = "campaign:1:1") {
   const of = { channel: "tweet", source: "campaign.event", sourceId: 5, isMarketing: true };
-  const outgoing = {
-    actor: serviceActor("Campaigns"),
-    deadlineMs: Date.now() + 30_000,
-    requestId: "",
-  };
   const tokens = Buffer.from("{}");
-  return (await content.sendToContacts({ ...of, tokens, itemId, contactIds, occasion }, outgoing)).outcomes;
+  return (
+    await content.sendToContacts({ ...of, tokens, itemId, contactIds, occasion }, calledBy("Campaigns"))
+  ).outcomes;
 }
 
 const listed = async (query: string, as = api): Promise<Any[]> => {

@@ -1,18 +1,15 @@
 import assert from "node:assert/strict";
-import { after, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
 import { FactService } from "@tidings/proto/tidings/api/v1/fact";
 import { EmailRepliesSchema, EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
-import { actorSigner, serviceActor } from "@tidings/rpc/actor";
-import { rpcClient } from "@tidings/rpc/client";
-import { connect } from "@tidings/rpc/stream/connection";
 import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
 import { startReceiver } from "@tidings/testkit/receiver";
-import { simpleParser } from "mailparser";
+import { callContent, calledBy } from "./content-calls.ts";
+import { GONE, parsed, startMailingStack } from "./mailing-stack.ts";
+import { addresses, segmentOf } from "./newsletters.ts";
 import { publishedOn } from "./published.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Mails and their opens, from the ledger to the receiver of a webhook and to the events of other services. */
@@ -23,29 +20,21 @@ type Any = any;
 /** Mails wait here while a test does something meanwhile. */
 let held: Promise<void> | undefined;
 let begun: string | undefined;
-const sink = await startMailSink({
-  onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
-  async onMail({ to }) {
-    begun = to[0];
-    await held;
-    return undefined;
-  },
-});
-after(() => sink.close());
 const actorKeyRing = generateActorKeyRing();
-const stack = await startVisitedStack({
+const stack = await startMailingStack({
   actorKeyRing,
   hasOwnHost: true,
-  env: {
-    content: {
-      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-      MAIL_FROM: "Shop <shop@mail.example>",
-      MAIL_CONNECTIONS: "1",
+  server: {
+    ...GONE,
+    async onMail({ to }) {
+      begun = to[0];
+      await held;
+      return undefined;
     },
   },
+  content: { MAIL_CONNECTIONS: "1" },
 });
-after(() => stack.stop());
-const { api, baseUrl, publicUrl, made } = stack;
+const { api, baseUrl, publicUrl, made, mailsTo } = stack;
 const { host } = new URL(publicUrl);
 
 /** Items of the triggers, by their names, once there are so many. */
@@ -62,18 +51,6 @@ async function listen(t: TestContext, triggers: string[]) {
       return [trigger, item];
     });
   };
-}
-
-/** Contacts with these addresses in a segment. */
-async function segmentOf(addresses: string[]): Promise<{ id: number; contactIds: number[] }> {
-  const { list } = await made("segments/new", { name: `Segment of ${addresses[0]}` });
-  const { contacts } = await made(
-    "contacts/batch/new",
-    addresses.map((email) => ({ email, firstname: "Ada" })),
-  );
-  const contactIds = Object.values<Any>(contacts).map(({ id }) => id);
-  await made(`segments/${list.id}/contacts/add`, { ids: contactIds });
-  return { id: list.id, contactIds };
 }
 
 async function emailOf(members: object = {}): Promise<number> {
@@ -100,11 +77,9 @@ async function factsOf(emailId: number, verb: string) {
 
 /** Answers as a service lists them that begins later. */
 async function listedReplies() {
-  const connection = connect(`127.0.0.1:${await stack.lines.port("content", "grpc")}`);
-  const facts = rpcClient(FactService, connection, actorSigner(actorKeyRing.campaign.privateKey, "content"));
-  const outgoing = { actor: serviceActor("Facts"), deadlineMs: Date.now() + 30_000, requestId: "" };
-  const { events } = await facts.listFacts({ type: EmailRepliesSchema.typeName, pageSize: 1_000 }, outgoing);
-  connection.close();
+  const facts = await callContent(stack, FactService, actorKeyRing);
+  const asked = { type: EmailRepliesSchema.typeName, pageSize: 1_000 };
+  const { events } = await facts.listFacts(asked, calledBy("Facts"));
   return events.map((event) => fromBinary(EmailRepliesSchema, event));
 }
 
@@ -115,16 +90,16 @@ function pixelIn(html: string): string {
 
 /** The mail that the server took for the address. */
 async function mailTo(address: string) {
-  const [mail, ...more] = sink.taken.filter(({ to }) => to.includes(address));
+  const [mail, ...more] = mailsTo(address);
   assert.deepEqual(more, []);
-  const parsed = await simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
-  return { ...parsed, html: String(parsed.html).trimEnd() };
+  const read = await parsed(mail);
+  return { ...read, html: String(read.html).trimEnd() };
 }
 
 test("a direct send and each mail of a broadcast arrive at a webhook once, with the subject and the content that the mail server got", async (t) => {
   const items = await listen(t, ["svc.email_on_send"]);
-  const addresses = Array.from({ length: 120 }, (_, index) => `mail-${index}@example.org`);
-  const { id, contactIds } = await segmentOf([...addresses, "gone-1@example.org"]);
+  const emails = addresses("mail", 120);
+  const { id, contactIds } = await segmentOf(stack, [...emails, "gone-1@example.org"], { firstname: "Ada" });
   const [directId, listId] = [
     await emailOf({ emailType: "template" }),
     await emailOf({ emailType: "list", isPublished: true, lists: [id] }),
@@ -140,7 +115,7 @@ test("a direct send and each mail of a broadcast arrive at a webhook once, with 
       return [item.contact.email, item];
     }),
   );
-  assert.deepEqual([...byAddress.keys()].toSorted(), [...addresses, direct.email].toSorted());
+  assert.deepEqual([...byAddress.keys()].toSorted(), [...emails, direct.email].toSorted());
   for (const [address, item] of byAddress) {
     const mail = await mailTo(address);
     assert.equal(item.subject, mail.subject);
@@ -166,7 +141,7 @@ test("a direct send and each mail of a broadcast arrive at a webhook once, with 
 });
 
 test("each open by a person arrives at a webhook once, with the stat of its mail; machines and replies notify nobody", async (t) => {
-  const { id, contactIds } = await segmentOf(["opens@example.org"]);
+  const { id, contactIds } = await segmentOf(stack, ["opens@example.org"], { firstname: "Ada" });
   const emailId = await emailOf({ emailType: "list", isPublished: true, lists: [id] });
   await made(`emails/${emailId}/send`, {});
   const items = await listen(t, ["svc.email_on_open"]);
@@ -198,7 +173,7 @@ test("each open by a person arrives at a webhook once, with the stat of its mail
 });
 
 test("each answer that the API records is an event, with the send and its email whole", async () => {
-  const { id, contactIds } = await segmentOf(["answers@example.org"]);
+  const { id, contactIds } = await segmentOf(stack, ["answers@example.org"], { firstname: "Ada" });
   const emailId = await emailOf({ emailType: "list", isPublished: true, lists: [id] });
   await made(`emails/${emailId}/send`, {});
   const hash = (await mailTo("answers@example.org")).messageId?.slice(1, 37) ?? "";
@@ -239,15 +214,15 @@ test("hooks/triggers names all 14 triggers", async () => {
 });
 
 test("events carry each send whole, with its email, once for each fact: queued, then sent, failed or suppressed", async () => {
-  const addresses = ["fact-1@example.org", "fact-2@example.org", "gone-fact@example.org"];
-  const { id, contactIds } = await segmentOf(addresses);
+  const emails = ["fact-1@example.org", "fact-2@example.org", "gone-fact@example.org"];
+  const { id, contactIds } = await segmentOf(stack, emails, { firstname: "Ada" });
   const emailId = await emailOf({ emailType: "list", isPublished: true, lists: [id] });
   const facts = (verb: string) => factsOf(emailId, verb);
   const { promise, resolve: release } = Promise.withResolvers<void>();
   [held, begun] = [promise, undefined];
   const sending = made(`emails/${emailId}/send`, {});
   await eventually(() => assert.ok(begun));
-  const later = begun === addresses[0] ? 1 : 0;
+  const later = begun === emails[0] ? 1 : 0;
   await made(`contacts/${contactIds[later]}/dnc/email/add`, {});
   release();
   await sending;
@@ -266,7 +241,7 @@ test("events carry each send whole, with its email, once for each fact: queued, 
   assert.deepEqual(decided, [
     [begun, "sent", false, 0, 250, ""],
     ["gone-fact@example.org", "failed", true, 0, 550, "5.1.1 no such mailbox"],
-    [addresses[later], "suppressed", false, 0, undefined, "manual"],
+    [emails[later], "suppressed", false, 0, undefined, "manual"],
   ]);
 });
 

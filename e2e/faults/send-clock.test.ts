@@ -6,6 +6,8 @@ import { pathToFileURL } from "node:url";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
+import { mailVariables } from "../mailing-stack.ts";
+import { addresses, newsletterTo, segmentOf } from "../newsletters.ts";
 import { startVisitedStack } from "../visited-stack.ts";
 
 /** The clock of the process that chooses and sends is set while it does so: the database's time alone counts. */
@@ -29,7 +31,7 @@ const stack = await startVisitedStack({
     },
     content: {
       CONTENT_ROLE: "serve",
-      ...{ MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
+      ...mailVariables(sink.port),
       ...{ MAIL_CONNECTIONS: "2", MAIL_RATE: "40/s" },
     },
   },
@@ -41,20 +43,8 @@ after(async () => {
 });
 const { api, made, query } = stack;
 
-async function segmentOf(name: string, many: number): Promise<number> {
-  const { list } = await made("segments/new", { name });
-  const batch = Array.from({ length: many }, (_, index) => ({ email: `${name}-${index}@example.org` }));
-  const { contacts } = await made("contacts/batch/new", batch);
-  await made(`segments/${list.id}/contacts/add`, { ids: Object.values<Any>(contacts).map(({ id }) => id) });
-  return list.id;
-}
-async function newsletter(segmentId: number, members: object = {}): Promise<number> {
-  const { email } = await made("emails/new", {
-    ...{ name: "News", subject: "News", emailType: "list", isPublished: true, lists: [segmentId] },
-    ...{ customHtml: "<p>Hello</p>", ...members },
-  });
-  return email.id;
-}
+const readers = async (name: string, many: number) => (await segmentOf(stack, addresses(name, many))).id;
+const newsletter = (segmentId: number, members: object = {}) => newsletterTo(stack, [segmentId], members);
 const mailsOf = (name: string) => sink.taken.filter(({ to }) => to[0]?.startsWith(`${name}-`));
 const latest = async (emailId: number): Promise<Any> =>
   ((await api("GET", `emails/${emailId}/sends`)).body as Any).sends[0];
@@ -62,7 +52,7 @@ const latest = async (emailId: number): Promise<Any> =>
 for (const hours of [2, -1]) {
   test(`a clock that is set by ${hours} h during a send makes no mail early, late or double, and dates none wrong`, async () => {
     const name = `during${hours}`;
-    const emailId = await newsletter(await segmentOf(name, 100));
+    const emailId = await newsletter(await readers(name, 100));
     const sending = made(`emails/${emailId}/send`, {});
     await eventually(() => assert.ok(mailsOf(name).length > 5), PATIENCE);
     await setClock(hours * HOUR_MS);
@@ -88,9 +78,9 @@ for (const hours of [2, -1]) {
   test(`publishUp, publishDown and the hours of a test hold by the database's time while a clock is off by ${hours} h`, async () => {
     const name = `planned${hours}`;
     const [planned, closed, tested] = [
-      await segmentOf(name, 3),
-      await segmentOf(`closed${hours}`, 3),
-      await segmentOf(`tested${hours}`, 20),
+      await readers(name, 3),
+      await readers(`closed${hours}`, 3),
+      await readers(`tested${hours}`, 20),
     ];
     await setClock(hours * HOUR_MS);
     const startsAt = Date.now() + 6_000;

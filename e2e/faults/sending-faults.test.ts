@@ -3,7 +3,8 @@ import { after, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
-import { startVisitedStack } from "../visited-stack.ts";
+import { GONE, startMailingStack } from "../mailing-stack.ts";
+import { addresses, newsletterTo, segmentOf } from "../newsletters.ts";
 
 /** Sends while senders are killed, stopped, or cut off. The journal of the mail server judges. FAULT_ROUNDS makes it longer. */
 
@@ -13,50 +14,25 @@ type Any = any;
 const ROUNDS = Number(process.env.FAULT_ROUNDS ?? 3);
 const CONNECTIONS = 4;
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 200 };
-/** Answers of the mail server, by the beginning of the address. */
-const sink = await startMailSink({
-  onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
-  async onMail() {
-    await pause(10);
-    return undefined;
-  },
-});
-after(() => sink.close());
-const stack = await startVisitedStack({
-  replicas: { content: 2 },
-  env: {
-    content: {
-      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-      MAIL_FROM: "Shop <shop@mail.example>",
-      MAIL_CONNECTIONS: String(CONNECTIONS),
+const stack = await startMailingStack({
+  senders: 2,
+  server: {
+    ...GONE,
+    async onMail() {
+      await pause(10);
+      return undefined;
     },
   },
+  content: { MAIL_CONNECTIONS: String(CONNECTIONS) },
 });
-after(() => stack.stop());
-const { api, made } = stack;
+const { api, made, mailsTo, sink } = stack;
 
-let count = 0;
-async function newsletterTo(name: string, many: number): Promise<{ emailId: number; contactIds: number[] }> {
-  const { list } = await made("segments/new", { name: `Segment ${++count}` });
-  const contactIds: number[] = [];
-  for (let from = 0; from < many; from += 200) {
-    const batch = Array.from({ length: Math.min(200, many - from) }, (_, index) => ({
-      email: `${name}-${from + index}@example.org`,
-    }));
-    const { contacts } = await made("contacts/batch/new", batch);
-    const ids = Object.values<Any>(contacts).map(({ id }) => id);
-    await made(`segments/${list.id}/contacts/add`, { ids });
-    contactIds.push(...ids);
-  }
-  const { email } = await made("emails/new", {
-    ...{ name: "News", subject: "News", emailType: "list", isPublished: true, lists: [list.id] },
-    customHtml: "<p>Hello</p>",
-  });
-  return { emailId: email.id, contactIds };
+async function newsletterOf(name: string, many: number): Promise<{ emailId: number; contactIds: number[] }> {
+  const { id, contactIds } = await segmentOf(stack, addresses(name, many));
+  return { emailId: await newsletterTo(stack, [id]), contactIds };
 }
 
-const takenBy = (name: string) =>
-  sink.taken.flatMap(({ to }) => to).filter((address) => address.startsWith(name));
+const takenBy = (name: string) => mailsTo(name).flatMap(({ to }) => to);
 async function latest(emailId: number): Promise<Any> {
   const answer = await api("GET", `emails/${emailId}/sends`);
   assert.equal(answer.status, 200, answer.text);
@@ -76,7 +52,7 @@ function assertOnce(name: string): void {
 
 test("however often senders are killed nobody gets a mail twice, and each one that was chosen has its outcome", async () => {
   const many = 300 * ROUNDS;
-  const { emailId } = await newsletterTo("killed", many);
+  const { emailId } = await newsletterOf("killed", many);
   begin(emailId);
   await eventually(() => assert.ok(takenBy("killed").length > 10), PATIENCE);
   let kills = 0;
@@ -110,7 +86,7 @@ test("however often senders are killed nobody gets a mail twice, and each one th
 
 test("a sender that stands still through its leases sends what it began at most once, and the other sends the rest", async () => {
   const many = 200;
-  const { emailId } = await newsletterTo("still", many);
+  const { emailId } = await newsletterOf("still", many);
   begin(emailId);
   await eventually(() => assert.ok(takenBy("still").length > 10), PATIENCE);
   const sender = stack.process("content-2");
@@ -124,7 +100,7 @@ test("a sender that stands still through its leases sends what it began at most 
   const before = await finished();
   sender.kill("SIGCONT");
   // Both of them send again.
-  const { emailId: nextId } = await newsletterTo("onwards", 40);
+  const { emailId: nextId } = await newsletterOf("onwards", 40);
   await made(`emails/${nextId}/send`, {});
   await eventually(() => assert.equal(takenBy("onwards").length, 40), PATIENCE);
   const progress = await latest(emailId);
@@ -139,7 +115,7 @@ test("a sender that stands still through its leases sends what it began at most 
 });
 
 test("a no that was answered holds against every mail that begins a second later", async () => {
-  const { emailId, contactIds } = await newsletterTo("refused", 300);
+  const { emailId, contactIds } = await newsletterOf("refused", 300);
   begin(emailId);
   await eventually(() => assert.ok(takenBy("refused").length > 10), PATIENCE);
   const refusedAt = new Map<string, number>();
@@ -166,7 +142,7 @@ test("a no that was answered holds against every mail that begins a second later
 });
 
 test("while the contact service is away nothing goes out unasked, and sends go on by themselves", async () => {
-  const { emailId } = await newsletterTo("unasked", 300);
+  const { emailId } = await newsletterOf("unasked", 300);
   begin(emailId);
   await eventually(() => assert.ok(takenBy("unasked").length > 10), PATIENCE);
   const contact = stack.process("contact");
@@ -182,20 +158,9 @@ test("while the contact service is away nothing goes out unasked, and sends go o
 });
 
 test("a mail server that goes away and refuses some ends with each mail sent or failed by its code", async () => {
-  const { emailId } = await newsletterTo("away", 200);
-  const { list } = await made("segments/new", { name: "Gone" });
-  const { contact } = await made("contacts/new", { email: "gone-away@example.org" });
-  await made(`segments/${list.id}/contact/${contact.id}/add`, {});
-  const { email } = await made("emails/new", {
-    ...{
-      name: "Gone",
-      subject: "Gone",
-      emailType: "list",
-      isPublished: true,
-      lists: [list.id],
-      customHtml: "<p>Hello</p>",
-    },
-  });
+  const { emailId } = await newsletterOf("away", 200);
+  const { id } = await segmentOf(stack, ["gone-away@example.org"]);
+  const goneId = await newsletterTo(stack, [id]);
   await sink.close();
   begin(emailId);
   await eventually(async () => {
@@ -203,14 +168,11 @@ test("a mail server that goes away and refuses some ends with each mail sent or 
     assert.ok(progress.deferred > 0 && progress.lastError, JSON.stringify(progress));
   }, PATIENCE);
   assert.equal(takenBy("away").length, 0);
-  const back = await startMailSink(
-    { onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined) },
-    sink.port,
-  );
+  const back = await startMailSink(GONE, sink.port);
   after(() => back.close());
   const addressed = () => back.taken.flatMap(({ to }) => to);
   await eventually(() => assert.equal(addressed().length, 200), PATIENCE);
   assert.equal(new Set(addressed()).size, 200);
-  const answer = (await api("POST", `emails/${email.id}/send`)).body as Any;
+  const answer = (await api("POST", `emails/${goneId}/send`)).body as Any;
   assert.deepEqual([answer.sentCount, answer.failedCount], [0, 1]);
 });

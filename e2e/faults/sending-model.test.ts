@@ -4,6 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
 import fc from "fast-check";
+import { mailVariables } from "../mailing-stack.ts";
 import { startVisitedStack } from "../visited-stack.ts";
 import { assertAllowed, isGone, type LedgerRow, type ModelMail, survivorOf } from "./ledger-model.ts";
 import {
@@ -57,7 +58,7 @@ const stack = await startVisitedStack({
   replicas: { content: 2 },
   env: {
     content: {
-      ...{ MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
+      ...mailVariables(sink.port),
       MAIL_CONNECTIONS: "2",
     },
   },
