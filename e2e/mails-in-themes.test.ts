@@ -2,34 +2,20 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { after, test } from "node:test";
 import { readThemeFile } from "@tidings/content/theme/theme-archive";
-import { startMailSink } from "@tidings/testkit/mail-sink";
 import type { Page } from "playwright-core";
 import { axeViolations } from "./axe.ts";
 import { startBrowser, takeScreenshot, withPage } from "./browser.ts";
+import { startMailingStack } from "./mailing-stack.ts";
 import { PNG } from "./multipart.ts";
 import { sendToReader } from "./sent-mail.ts";
 import { ADMINISTRATOR } from "./stack.ts";
 import { authorizationOf } from "./uploader.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 
 /** Mails that are written into the themes of the product: on narrow screens, in dark mode, and as text alone. */
 
-const sink = await startMailSink();
-after(() => sink.close());
-const [stack, browser] = await Promise.all([
-  startVisitedStack({
-    hasOwnHost: true,
-    env: {
-      content: { MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
-    },
-  }),
-  startBrowser(),
-]);
-after(async () => {
-  await browser.close();
-  await stack.stop();
-});
-const { baseUrl, publicUrl, made } = stack;
+const [stack, browser] = await Promise.all([startMailingStack({ hasOwnHost: true }), startBrowser()]);
+after(() => browser.close());
+const { baseUrl, publicUrl, made, sink } = stack;
 
 /** The HTML of a theme for emails, as the API gives it to authors. */
 async function themeFor(key: string): Promise<string> {

@@ -103,6 +103,7 @@ test("a form leads to a mail at /mail, and the tracked link in it to a page that
     context.on("request", (request) => asked.push(new URL(request.url()).pathname));
     const frame = await openMail(page, address);
     assert.equal(await headingOf(page), "A guide for Grace");
+    await assertAccessible(page);
     await frame.getByRole("heading", { name: "Hello Grace" }).waitFor();
     const opened = await follow(page, frame, "Read");
     assert.equal(await headingOf(opened), "Welcome Grace");
