@@ -5,8 +5,8 @@ import { reach } from "@tidings/rpc/permission";
 import type { FieldSet } from "../field/catalogue.ts";
 import { isoTime } from "../field/value.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
+import { edited, stamped } from "../record/change.ts";
 import type { Application } from "../record/kind.ts";
-import { edited, stamped } from "../record/stamp.ts";
 import {
   type ContactRow,
   contactTable,
