@@ -125,12 +125,15 @@ test("a form leads to a mail at /mail, and the tracked link in it to a page that
     );
     assert.deepEqual([send?.is_read, send?.machine_click_count], [true, 0]);
     const hits = await query(
-      `select h.page_id, h.verdict, c.email from content.page_hits h join contact.contacts c on c.id = h.contact_id
-       where h.email_id = ${email.id} order by h.page_id nulls first`,
+      `select h.page_id, h.email_id, h.verdict from content.page_hits h join contact.contacts c on c.id = h.contact_id
+       where c.email = '${address}' and h.source = 'email' order by h.id`,
     );
     assert.deepEqual(
-      hits.map(({ page_id, verdict, email }) => [page_id, verdict, email]),
-      [null, guide.id].map((pageId) => [pageId, "human", address]),
+      hits.map(({ page_id, email_id, verdict }) => [page_id, email_id, verdict]),
+      [
+        [null, email.id, "human"],
+        [guide.id, null, "human"],
+      ],
     );
   }, JUDGED);
 });

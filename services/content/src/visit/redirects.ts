@@ -123,17 +123,17 @@ async function fillFields(
 
 /**
  * A landing page of ours is given its reader by a signed link, and so has their values at once: the click itself may wait for its verdict. The link names
- * no send, since the page is no second click in the mail.
+ * neither the email nor the send, since the page is no second click in the mail.
  */
 function withReader(
   target: string,
-  { sendHash, ...reader }: Click,
+  { contactId, channel, channelId }: Click,
   { publicUrl, tokens }: VisitSettings,
 ): string {
   const url = new URL(target);
   const isPage = url.origin === new URL(publicUrl).origin && publicPathOf(url.pathname)?.path === "/";
-  if (!isPage || reader.contactId === undefined) return target;
-  url.searchParams.set("ct", signClick(tokens.click, reader));
+  if (!isPage || contactId === undefined) return target;
+  url.searchParams.set("ct", signClick(tokens.click, { contactId, channel, channelId }));
   return url.href;
 }
 
