@@ -5,7 +5,8 @@ import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
 import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
 import { eventually } from "@tidings/testkit/eventually";
 import { type Answer, startReceiver } from "@tidings/testkit/receiver";
-import { callContent, calledBy } from "./content-calls.ts";
+import { channelSends } from "./channel-sends.ts";
+import { callContent } from "./content-calls.ts";
 import { newPerson } from "./people.ts";
 import { publishedOn } from "./published.ts";
 import { startVisitedStack } from "./visited-stack.ts";
@@ -80,25 +81,7 @@ const notificationOf = async (id: number) =>
 const sentTo = (pushId: string) =>
   provider.requests.filter((request) => bodyOf(request).include_subscription_ids.includes(pushId));
 
-async function ask(itemId: number, contactIds: number[], occasion = "campaign:1:1") {
-  const of = { channel: "notification", source: "campaign.event", sourceId: 5, isMarketing: true };
-  const tokens = Buffer.from("{}");
-  return (
-    await content.sendToContacts({ ...of, tokens, itemId, contactIds, occasion }, calledBy("Campaigns"))
-  ).outcomes;
-}
-const listed = async (query: string, as = api): Promise<Any[]> => {
-  const answer = await as("GET", `sends?channel=notification&${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return (answer.body as Any).sends;
-};
-/** The send of a notification to a contact, once it is in this state. */
-const becomes = (notificationId: number, contactId: number, state: string): Promise<Any> =>
-  eventually(async () => {
-    const [send] = await listed(`notificationId=${notificationId}&contactId=${contactId}`);
-    assert.equal(send?.state, state, JSON.stringify(send));
-    return send;
-  });
+const { ask, becomes, listed } = channelSends(stack, content, "notification");
 const factsOf = async (verb: string, notificationId: number) =>
   (await publishedOn(stack, `tidings.content.notification.${verb}`, NotificationSendsSchema))
     .flatMap(({ sends }) => sends)

@@ -5,7 +5,8 @@ import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
 import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
 import { eventually } from "@tidings/testkit/eventually";
 import { type Answer, startReceiver } from "@tidings/testkit/receiver";
-import { callContent, calledBy } from "./content-calls.ts";
+import { channelSends } from "./channel-sends.ts";
+import { callContent } from "./content-calls.ts";
 import { newPerson } from "./people.ts";
 import { publishedOn } from "./published.ts";
 import { scrapeProcess } from "./scrape.ts";
@@ -63,26 +64,7 @@ async function tweet(members: object = {}): Promise<number> {
 const tweetOf = async (id: number) => ((await api("GET", `tweets/${id}`)).body as Any).tweet;
 const postsTo = (handle: string) => provider.requests.filter(({ body }) => handleIn(textIn(body)) === handle);
 
-async function ask(itemId: number, contactIds: number[], occasion = "campaign:1:1") {
-  const of = { channel: "tweet", source: "campaign.event", sourceId: 5, isMarketing: true };
-  const tokens = Buffer.from("{}");
-  return (
-    await content.sendToContacts({ ...of, tokens, itemId, contactIds, occasion }, calledBy("Campaigns"))
-  ).outcomes;
-}
-
-const listed = async (query: string, as = api): Promise<Any[]> => {
-  const answer = await as("GET", `sends?channel=tweet&${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return (answer.body as Any).sends;
-};
-/** The send of a tweet to a contact, once it is in this state. */
-const becomes = (tweetId: number, contactId: number, state: string): Promise<Any> =>
-  eventually(async () => {
-    const [send] = await listed(`tweetId=${tweetId}&contactId=${contactId}`);
-    assert.equal(send?.state, state, JSON.stringify(send));
-    return send;
-  });
+const { ask, becomes, listed } = channelSends(stack, content, "tweet");
 
 test("a tweet is posted once for a contact and an occasion, with the handle and values, and counts", async () => {
   const tweetId = await tweet();
