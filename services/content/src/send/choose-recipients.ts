@@ -35,12 +35,16 @@ export const mailedBehind = chosenReader("sends", "family_id");
 const hasMergedSend = (familyId: string) =>
   isChosenAs("sends", `s.contact_id = r.contact_id and s.family_id + 0 = ${familyId}`);
 
+/** SQL: has the address a send of the family? It is the first behind this place in the index of addresses, or has none: no other index has that order. */
+const HAS_ADDRESS = `(select (s.family_id, lower(s.address)) = ($1, lower(r.address)) from sends s
+  where (s.family_id, lower(s.address)) >= ($1, lower(r.address)) and s.occasion = '${LIST}' order by s.family_id, lower(s.address) limit 1) is true`;
+
 /** Members of a slice: who refuses the category, and who has a mail of the family: the member, a contact that was merged into it, or its address. */
 const standingStatement = prepared(
   "sends_standing",
   `select r.contact_id, ${refusesCategory("r.contact_id", "$4::integer")} as has_refused,
      ${isChosenAs("sends", "s.family_id = $1 and s.chosen_contact_id = r.contact_id")}
-     or ${isChosenAs("sends", `s.family_id = $1 and lower(s.address) = lower(r.address) and s.occasion = '${LIST}'`)}
+     or ${HAS_ADDRESS}
      or ${hasMergedSend("$1")} as is_chosen
    from unnest($2::integer[], $3::text[]) as r (contact_id, address)`,
 );

@@ -57,7 +57,7 @@ const holdStatement = prepared(
 const hadStatement = prepared(
   "text_sends_had",
   `select r.contact_id from unnest($2::integer[], $3::text[]) as r (contact_id, address)
-   where ${isChosenAs("text_sends", `s.sms_id = $1 and s.address = r.address and s.occasion = '${LIST}'`)}
+   where ${isChosenAs("text_sends", "s.sms_id + 0 = $1 and s.address = r.address")}
      or ${isChosenAs("text_sends", "s.contact_id = r.contact_id and s.sms_id + 0 = $1")}`,
 );
 const chooseStatement = prepared(
