@@ -1,3 +1,4 @@
+import { constants, setPriority } from "node:os";
 import type { Database } from "@tidings/database/database";
 import type { Claimed } from "@tidings/jobs/queue";
 import { startWork } from "@tidings/jobs/work";
@@ -48,8 +49,9 @@ const OF_ITSELF = { recipientsMax: undefined, createdBy: null };
 
 type Sender = Required<Pick<Parts, "work" | "jobs">>;
 
-/** A process that sends and serves nobody: a broadcast slows no page. */
+/** A process that sends and serves nobody: a broadcast slows no page. On a machine with others it has the CPU that they leave. */
 export async function openSendingProcess(foundation: Foundation<ContentConfig>): Promise<Parts> {
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const { config, database } = foundation;
   const { PUBLIC_URL: publicUrl, PAGE_PREFIXES: prefixes } = config;
   const mail = mailParts(foundation, {
