@@ -201,6 +201,16 @@ function limitStatements(client: PoolClient, deadlineMs: number): void {
   client.query(`set statement_timeout = '${seconds}s'`).catch(() => statementLimits.delete(client));
 }
 
+/** Asks by the indexes of tables that grow from nothing to a million rows in less time than Postgres takes to learn of it. */
+export function queryByIndex(
+  database: Database,
+  statement: Statement,
+  values: unknown[],
+  deadlineMs = backgroundDeadline(),
+): Promise<Row[]> {
+  return database.transaction(deadlineMs, ({ query }) => query(statement, values), { byIndex: true });
+}
+
 /** A deadline for work that nobody waits for: the relay, the delivery, clean-up. */
 export function backgroundDeadline(): number {
   return Date.now() + 10_000;

@@ -1,5 +1,5 @@
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import type { Row, Statement } from "@tidings/database/statement";
+import { type Database, prepared, queryByIndex } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 
 /** A job that is ours until its lease ends. */
 export interface Claimed {
@@ -114,13 +114,6 @@ export function jobQueue<J extends Claimed>(definition: JobTable<J>): Queue<J> {
       return { waiting: Number(row?.waiting), putOff: Number(row?.put_off) };
     },
   };
-}
-
-/** The tables of jobs grow from nothing to a million rows in less time than Postgres takes to learn of it. */
-export function queryByIndex(database: Database, statement: Statement, values: unknown[]): Promise<Row[]> {
-  return database.transaction(backgroundDeadline(), ({ query }) => query(statement, values), {
-    byIndex: true,
-  });
 }
 
 /** The jobs whose id and token a statement returned. */

@@ -1,15 +1,6 @@
 import type { Database } from "@tidings/database/database";
-import { prepared } from "@tidings/database/database";
-import {
-  type Claimed,
-  heldRows,
-  isWaiting,
-  type JobTable,
-  LEASE,
-  leases,
-  queryByIndex,
-  stillHeld,
-} from "./queue.ts";
+import { prepared, queryByIndex } from "@tidings/database/database";
+import { type Claimed, heldRows, isWaiting, type JobTable, LEASE, leases, stillHeld } from "./queue.ts";
 
 /** The step before an effect that cannot be repeated, such as a mail, a text message or a call to another system. */
 export interface Starts<J extends Claimed> {

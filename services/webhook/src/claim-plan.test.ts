@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import { type Database, openDatabase } from "@tidings/database/database";
+import { pagesRead } from "@tidings/database/testing/pages-read";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { deliveryQueue, recordOutcomes } from "./delivery.ts";
@@ -56,16 +57,6 @@ async function useAll(): Promise<void> {
   await deliveryQueue.release(database, claimed.slice(1));
 }
 
-/** Pages that a statement reads by the plan that the connection has kept for it. */
-async function pagesOf(execute: string): Promise<number> {
-  const text = `explain (analyze, buffers, format json) execute ${execute}`;
-  const [row] = await database.transaction(backgroundDeadline(), ({ query }) => query({ text }), {
-    byIndex: true,
-  });
-  const [{ Plan: plan }] = JSON.parse(row?.["QUERY PLAN"] ?? "");
-  return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-}
-
 test("a claim, its renewal and its record read a few pages a delivery, by plans that were made while the tables were empty or small", async () => {
   await run("insert into roles (id, version, is_admin, is_published) values (1, 1, true, true)");
   await run("insert into users (id, version, role_id, is_published) values (1, 1, 1, true)");
@@ -95,7 +86,7 @@ test("a claim, its renewal and its record read a few pages a delivery, by plans 
       100,
     ],
   ] as const) {
-    const pages = await pagesOf(execute);
+    const pages = await pagesRead(database, execute, { byIndex: true });
     assert.ok(pages < groups * PAGES_A_GROUP, `${execute.slice(0, 40)} read ${pages} pages`);
   }
 });

@@ -1,7 +1,6 @@
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared, queryByIndex } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
 import type { Transaction } from "@tidings/database/transaction";
-import { queryByIndex } from "@tidings/jobs/queue";
 
 /**
  * Deferral bounds the deliveries that wait for failing webhooks. Instead of a delivery for each of them, an event adds one row to

@@ -1,5 +1,5 @@
-import { type Database, prepared } from "@tidings/database/database";
-import { type Claimed, isWaiting, jobQueue, leases, queryByIndex } from "@tidings/jobs/queue";
+import { type Database, prepared, queryByIndex } from "@tidings/database/database";
+import { type Claimed, isWaiting, jobQueue, leases } from "@tidings/jobs/queue";
 import { noteDelivered } from "./delivery-metrics.ts";
 import type { SignatureScheme } from "./sign.ts";
 

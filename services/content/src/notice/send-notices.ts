@@ -1,4 +1,4 @@
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { type Database, prepared, queryByIndex } from "@tidings/database/database";
 import type { Result } from "@tidings/jobs/work";
 import type { MailAttachment } from "@tidings/mail/attachment";
 import { composeSend, type UsualSender, type WrittenSend } from "../send/compose-send.ts";
@@ -44,11 +44,5 @@ export async function recordNotices(
   database: Database,
   results: Result<Notice, SendOutcome>[],
 ): Promise<void> {
-  await database.transaction(
-    backgroundDeadline(),
-    ({ query }) => query(recordStatement, outcomeValues(results)),
-    {
-      byIndex: true,
-    },
-  );
+  await queryByIndex(database, recordStatement, outcomeValues(results));
 }

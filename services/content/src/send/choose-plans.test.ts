@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import { pagesRead } from "@tidings/database/testing/pages-read";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { type Recipient, standingOf } from "./choose-recipients.ts";
@@ -36,19 +37,10 @@ async function lookUp(): Promise<void> {
   assert.equal((await standing()).fresh.length, SLICE / 2 - 1);
   const ids = slice.map(({ contactId }) => contactId);
   const addresses = slice.map(({ address }) => address);
-  const execute = `execute sends_standing(1, '{${ids}}', '{${addresses}}', 1)`;
-  for (const mode of ["force_generic_plan", "force_custom_plan"]) {
-    const [row] = await database.transaction(
-      backgroundDeadline(),
-      (transaction) => {
-        transaction.execute({ text: `set local plan_cache_mode = ${mode}` });
-        return transaction.query({ text: `explain (analyze, buffers, format json) ${execute}` });
-      },
-      { byIndex: true },
-    );
-    const [{ Plan: plan }] = JSON.parse(row?.["QUERY PLAN"] ?? "");
-    const pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-    assert.ok(pages < SLICE * PAGES_OF_A_RECIPIENT, `${mode}: ${pages} pages for ${SLICE} recipients`);
+  const execute = `sends_standing(1, '{${ids}}', '{${addresses}}', 1)`;
+  for (const plan of ["generic", "custom"] as const) {
+    const pages = await pagesRead(database, execute, { byIndex: true, plan });
+    assert.ok(pages < SLICE * PAGES_OF_A_RECIPIENT, `${plan} plan: ${pages} pages for ${SLICE} recipients`);
   }
 }
 

@@ -1,10 +1,10 @@
-import { type Database, prepared } from "@tidings/database/database";
+import { type Database, prepared, queryByIndex } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { assignEmails } from "./assign-emails.ts";
 import { refusesCategory } from "./category-choices.ts";
-import { chosenReader, isChosenAs, queryLedger } from "./chosen-behind.ts";
+import { chosenReader, isChosenAs } from "./chosen-behind.ts";
 import { keptRevisions } from "./email-revision.ts";
 import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import { Lane, LIST } from "./send-tables.ts";
@@ -76,7 +76,7 @@ export async function standingOf(
   if (slice.length === 0) return { fresh: [], refusing: 0 };
   const [ids, addresses] = [slice.map(({ contactId }) => contactId), slice.map(({ address }) => address)];
   const values = [familyId, ids, addresses, emailId];
-  const rows = await queryLedger(database, standingStatement, values, deadlineMs);
+  const rows = await queryByIndex(database, standingStatement, values, deadlineMs);
   const standing = new Map(rows.map((row) => [Number(row.contact_id), row]));
   const isFresh = ({ contactId }: Recipient) => {
     const { has_refused, is_chosen } = standing.get(contactId) ?? {};

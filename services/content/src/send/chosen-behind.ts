@@ -1,5 +1,4 @@
-import { type Database, prepared } from "@tidings/database/database";
-import type { Row, Statement } from "@tidings/database/statement";
+import { type Database, prepared, queryByIndex } from "@tidings/database/database";
 import { LIST } from "./send-tables.ts";
 
 /** Contacts that were chosen already, and the last of them where there may be more; 0 where these are all. */
@@ -18,16 +17,6 @@ export function isChosenAs(table: "sends" | "text_sends", condition: string): st
   return `(select true from ${table} s where ${condition} and s.occasion || '' = '${LIST}' limit 1) is not null`;
 }
 
-/** Reads a ledger by its indexes: it grows from nothing to a million rows in less time than Postgres takes to learn of it. */
-export function queryLedger(
-  database: Database,
-  statement: Statement,
-  values: unknown[],
-  deadlineMs: number,
-): Promise<Row[]> {
-  return database.transaction(deadlineMs, ({ query }) => query(statement, values), { byIndex: true });
-}
-
 /** Reads from a ledger the next contacts behind one that have what was sent to segments, by the column `of` that says what that was. */
 export function chosenReader(table: "sends" | "text_sends", of: "family_id" | "sms_id") {
   const statement = prepared(
@@ -37,7 +26,7 @@ export function chosenReader(table: "sends" | "text_sends", of: "family_id" | "s
        order by chosen_contact_id limit $3)) as ids`,
   );
   return async (database: Database, id: number, after: number, deadlineMs: number): Promise<ChosenBehind> => {
-    const [row] = await queryLedger(database, statement, [id, after, CHOSEN_MAX], deadlineMs);
+    const [row] = await queryByIndex(database, statement, [id, after, CHOSEN_MAX], deadlineMs);
     const chosenContactIds: number[] = JSON.parse(row?.ids ?? "[]");
     return { chosenContactIds, upTo: chosenContactIds[CHOSEN_MAX - 1] ?? 0 };
   };

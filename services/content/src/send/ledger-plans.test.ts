@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import { pagesRead } from "@tidings/database/testing/pages-read";
 import { createOutbox } from "@tidings/messaging/outbox";
 import { ListSendsRequestSchema } from "@tidings/proto/tidings/content/v1/ledger";
 import type { Call } from "@tidings/rpc/call";
@@ -35,13 +36,6 @@ const callNow = (): Call => ({
   requestId: "",
   reach: () => "all",
 });
-
-async function pagesOf(execute: string): Promise<number> {
-  const text = `explain (analyze, buffers, format json) execute ${execute}`;
-  const [row] = await database.transaction(backgroundDeadline(), ({ query }) => query({ text }));
-  const [{ Plan: plan }] = JSON.parse(row?.["QUERY PLAN"] ?? "");
-  return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-}
 
 test("a page of the ledgers of mails, text messages and notices reads few rows, however many there are", async () => {
   await queryAsSuperuser(
@@ -89,7 +83,7 @@ test("a page of the ledgers of mails, text messages and notices reads few rows, 
       `notices_of_email(1, null, ${LAST}, 10, '${states}')`,
       `notices_of_contact(null, 7, ${LAST}, 10, '${states}')`,
     ]) {
-      const pages = await pagesOf(execute);
+      const pages = await pagesRead(database, execute);
       assert.ok(pages < PAGES_MAX, `${execute} read ${pages} pages`);
     }
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import { pagesRead } from "@tidings/database/testing/pages-read";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { noticeLane } from "../notice/notice-queue.ts";
@@ -110,12 +111,7 @@ test("counting reads a few pages beside a long ledger, by plans that were made w
     "send_direct_waiting(10000)",
     "sends_counts",
   ]) {
-    const text = `explain (analyze, buffers, format json) execute ${execute}`;
-    const [row] = await database.transaction(backgroundDeadline(), ({ query }) => query({ text }), {
-      byIndex: true,
-    });
-    const [{ Plan: plan }] = JSON.parse(row?.["QUERY PLAN"] ?? "");
-    const pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    const pages = await pagesRead(database, execute, { byIndex: true });
     assert.ok(pages < PAGES_MAX, `${execute} read ${pages} pages`);
   }
 });

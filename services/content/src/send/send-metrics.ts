@@ -1,5 +1,5 @@
-import { type Database, prepared } from "@tidings/database/database";
-import { type Queue, queryByIndex } from "@tidings/jobs/queue";
+import { type Database, prepared, queryByIndex } from "@tidings/database/database";
+import type { Queue } from "@tidings/jobs/queue";
 import type { HandOver, MailTransport } from "@tidings/mail/mail-transport";
 import type { Reading, Source } from "@tidings/runtime/scrape";
 import { Counter, Gauge } from "prom-client";

@@ -1,4 +1,4 @@
-import { prepared } from "@tidings/database/database";
+import { prepared, queryByIndex } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
@@ -6,7 +6,7 @@ import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
 import { SMS_BROADCASTS, wakeBroadcast } from "../send/broadcast-kind.ts";
 import type { Recipient } from "../send/choose-recipients.ts";
-import { chosenReader, isChosenAs, queryLedger } from "../send/chosen-behind.ts";
+import { chosenReader, isChosenAs } from "../send/chosen-behind.ts";
 import { notWritten } from "../send/not-written.ts";
 import { type BroadcastOptions, broadcastRunner, mostOf } from "../send/run-broadcasts.ts";
 import { LIST } from "../send/send-tables.ts";
@@ -111,7 +111,7 @@ export function smsBroadcastJobs({ render, country, ...options }: SmsBroadcastOp
       if (members.length === 0) return [];
       const numbers = members.map(({ address }) => e164(address, country) ?? null);
       const ids = members.map(({ contactId }) => contactId);
-      const rows = await queryLedger(database, hadStatement, [row.sms_id, ids, numbers], deadlineMs);
+      const rows = await queryByIndex(database, hadStatement, [row.sms_id, ids, numbers], deadlineMs);
       const had = new Set(rows.map(({ contact_id }) => Number(contact_id)));
       const fresh = members.filter(({ contactId }) => !had.has(contactId));
       return Promise.all(fresh.map((member) => write(row, member)));
