@@ -205,7 +205,7 @@ function open(key: Buffer, kept: Buffer, fingerprint: Uint8Array): Uint8Array | 
   return unpacked(text.subarray(FINGERPRINT_BYTES));
 }
 
-/** A contact of 7 kB takes 1.5 kB: a row with its answer, and not a row with parts of it beside. */
+/** The answer of a contact shrinks to about a fifth, so that it stays in its row. */
 function packed(answer: Uint8Array): Buffer {
   return gzipSync(answer, { level: FASTEST });
 }
