@@ -1,5 +1,5 @@
 import type { Html } from "@tidings/runtime/html";
-import { longWork } from "@tidings/runtime/long-work";
+import { atOnce, inSteps } from "@tidings/runtime/long-work";
 import { readTextReferences } from "./character-references.ts";
 import { type DateSettings, formatFieldDate, formatToday } from "./format-date.ts";
 import { htmlPlaces } from "./html-places.ts";
@@ -46,10 +46,7 @@ const PLACES = { text: PLAIN_TEXT, header: HEADER, url: URL_PART };
  */
 export function compileTemplate(text: string, kind: TextKind, names: ReadonlySet<string>): Template {
   checkLength(text);
-  const scanning = scanTokens(text, names, (body) => body);
-  let step = scanning.next();
-  while (!step.done) step = scanning.next();
-  const { fixed, tokens } = step.value;
+  const { fixed, tokens } = atOnce(scanTokens(text, names, (body) => body));
   const place = PLACES[kind];
   return templateOf(
     fixed,
@@ -64,15 +61,8 @@ export function compileTemplate(text: string, kind: TextKind, names: ReadonlySet
  */
 export async function compileHtml(text: string, names: ReadonlySet<string>): Promise<Template> {
   checkLength(text);
-  const work = longWork();
   // Editors of HTML write a default such as "Tom & Ann" with character references.
-  const scanning = scanTokens(text, names, readTextReferences);
-  let step = scanning.next();
-  while (!step.done) {
-    await work.pause();
-    step = scanning.next();
-  }
-  const { fixed, tokens } = step.value;
+  const { fixed, tokens } = await inSteps(scanTokens(text, names, readTextReferences));
   return templateOf(fixed, tokens, await htmlPlaces(fixed));
 }
 

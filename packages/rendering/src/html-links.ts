@@ -15,13 +15,13 @@ export interface HtmlLink {
 /** No author writes more of them. */
 const ATTRIBUTES_MAX = 1_000;
 
-/** The addresses of all `a` and `area`, in their order. */
-export function htmlLinks(html: string): HtmlLink[] {
+/** The addresses of all `a` and `area`, in their order. Yields where its reader may pause. */
+export function* htmlLinks(html: string): Generator<void, HtmlLink[]> {
   const links: HtmlLink[] = [];
   let isLink = false;
   let attributes = new Map<string, string>();
   let href: { value: string; start: number } | undefined;
-  scanHtml(html, {
+  yield* scanHtml(html, {
     openTag(name) {
       isLink = name === "a" || name === "area";
       attributes = new Map();

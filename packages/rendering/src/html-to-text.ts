@@ -18,9 +18,9 @@ const LINE_LENGTH_MAX = 2_000;
 
 /**
  * The text of a mail whose author wrote HTML alone: lines for blocks, a blank line between paragraphs, `text (address)` for links, `* ` for items,
- * the alternative text of pictures. Tokens stay as they are written.
+ * the alternative text of pictures. Tokens stay as they are written. Yields where its reader may pause.
  */
-export function htmlToText(html: string): string {
+export function* htmlToText(html: string): Generator<void, string> {
   const lines: string[] = [];
   let line = "";
   /** Elements that are not read, and how many of them are open. */
@@ -48,7 +48,7 @@ export function htmlToText(html: string): string {
     endLine();
     if (PARAGRAPHS.has(name)) blank();
   };
-  scanHtml(html, {
+  yield* scanHtml(html, {
     openTag(name) {
       tag = name;
       if (UNREAD.has(name)) unread += 1;

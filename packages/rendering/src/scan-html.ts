@@ -11,8 +11,14 @@ export interface HtmlParts {
   text(text: string): void;
 }
 
-/** Reads tags alone, and builds no tree: the time grows with the length, however deep the tags are nested. */
-export function scanHtml(html: string, parts: HtmlParts): void {
+/** Characters after which a reader that shares the event loop may pause. */
+const LENGTH_AT_ONCE = 16_384;
+
+/**
+ * Reads tags alone, and builds no tree: the time grows with the length, however deep the tags are nested. A long text comes in several
+ * parts. Yields where its reader may pause.
+ */
+export function* scanHtml(html: string, parts: HtmlParts): Generator<void, void> {
   let name = "";
   let value = { start: -1, end: -1 };
   const ignore = () => undefined;
@@ -45,6 +51,17 @@ export function scanHtml(html: string, parts: HtmlParts): void {
       onend: ignore,
     },
   );
-  tokenizer.write(html);
+  for (let at = 0, end = 0; at < html.length; at = end) {
+    end = endOfPart(html, at + LENGTH_AT_ONCE);
+    tokenizer.write(html.slice(at, end));
+    yield;
+  }
   tokenizer.end();
+}
+
+/** The next place that is in no word and in no character reference. */
+function endOfPart(html: string, from: number): number {
+  const place = /[\s<&]/g;
+  place.lastIndex = from;
+  return place.exec(html)?.index ?? html.length;
 }

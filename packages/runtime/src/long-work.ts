@@ -15,3 +15,21 @@ export function longWork(): { pause(): Promise<void> | undefined } {
     },
   };
 }
+
+/** Takes all steps of `work` without a pause: for what is known to be short. */
+export function atOnce<T>(work: Generator<void, T>): T {
+  let step = work.next();
+  while (!step.done) step = work.next();
+  return step.value;
+}
+
+/** Takes all steps of `work`, which may be many. Other work has the event loop between them. */
+export async function inSteps<T>(work: Generator<void, T>): Promise<T> {
+  const { pause } = longWork();
+  let step = work.next();
+  while (!step.done) {
+    await pause();
+    step = work.next();
+  }
+  return step.value;
+}

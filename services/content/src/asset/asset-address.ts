@@ -1,6 +1,10 @@
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import { rowFinder } from "../web/row-finder.ts";
 
-const aliasStatement = prepared("assets_alias", "select alias from assets where id = $1");
+const aliasStatement = prepared(
+  "assets_alias",
+  "select id, alias from assets where id = any ($1::integer[])",
+);
 
 /** The id and the alias of an asset: its address has both. */
 export interface AssetName {
@@ -23,8 +27,9 @@ export function assetAddresses(
   database: Database,
   publicUrl: string,
 ): (id: number) => Promise<string | undefined> {
+  const find = rowFinder(database, aliasStatement);
   return async (id) => {
-    const [row] = await database.query(aliasStatement, [id], backgroundDeadline());
+    const row = await find(id);
     return row && assetAddress({ id, alias: row.alias ?? "" }, publicUrl);
   };
 }

@@ -66,7 +66,7 @@ export function keptRoutes(options: KeptOptions): Router {
     if (part === "source") return void response.type("text/plain").send(kept.octets);
     if (part === "html") {
       response.setHeader("content-security-policy", policy);
-      const shown = withPictures(kept.parsed, (index) => keptLink(options, id, `picture:${index}`));
+      const shown = await withPictures(kept.parsed, (index) => keptLink(options, id, `picture:${index}`));
       return void response.type("text/html").send(inNewTabs(shown));
     }
     const { attachments } = kept.parsed;

@@ -1,6 +1,7 @@
 import type { MailPart, ParsedMail } from "@tidings/mail/parse-mail";
 import { scanHtml } from "@tidings/rendering/scan-html";
 import { html } from "@tidings/runtime/html";
+import { inSteps } from "@tidings/runtime/long-work";
 
 /** Pictures that a browser draws and never runs: SVG is a document. */
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
@@ -12,17 +13,17 @@ export function isPicture({ type }: Pick<MailPart, "type">): boolean {
 }
 
 /** The HTML of a mail, with addresses in place of the names of its own pictures (`cid:`, RFC 2392). `addressOf` is that of a part by its index. */
-export function withPictures(
+export async function withPictures(
   { html: document, attachments }: Pick<ParsedMail, "html" | "attachments">,
   addressOf: (index: number) => string,
-): string {
+): Promise<string> {
   const indexes = new Map(
     attachments.map((part, index) => [part.contentId, isPicture(part) ? index : undefined]),
   );
   indexes.delete("");
   const found: { start: number; end: number; index: number }[] = [];
   let isImage = false;
-  scanHtml(document, {
+  const scanning = scanHtml(document, {
     openTag(name) {
       isImage = name === "img";
     },
@@ -35,6 +36,7 @@ export function withPictures(
     closeTag: () => undefined,
     text: () => undefined,
   });
+  await inSteps(scanning);
   let shown = "";
   let from = 0;
   for (const { start, end, index } of found) {

@@ -5,7 +5,7 @@ import { htmlToText } from "@tidings/rendering/html-to-text";
 import { atBodyEnd, atBodyStart } from "@tidings/rendering/in-body";
 import type { NamedToken } from "@tidings/rendering/token";
 import { html } from "@tidings/runtime/html";
-import { longWork } from "@tidings/runtime/long-work";
+import { inSteps, longWork } from "@tidings/runtime/long-work";
 import { utmParameters } from "../family/utm-tags.ts";
 import type { EmailRevision } from "./email-revision.ts";
 import { keyOf } from "./token-addresses.ts";
@@ -67,9 +67,10 @@ export async function compileMail(
   const work = longWork();
   const compile = (text: string, kind: "text" | "header") => compileTemplate(text, kind, names);
   const compileTracked = async (text: string) => {
-    const ids = await trackLinks(followedIn(text));
+    const links = (await inSteps(htmlLinks(text))).filter(isTracked);
+    const ids = await trackLinks([...new Set(links.map(({ address }) => address))]);
     await work.pause();
-    const tracked = withTrackedLinks(text, ids);
+    const tracked = withTrackedLinks(text, links, ids);
     await work.pause();
     return compileHtml(tracked, names);
   };
@@ -86,7 +87,7 @@ export async function compileMail(
     contents.set(tokenName, { usual: await compileTracked(content), versions });
     await work.pause();
   }
-  const plain = revision.plainText?.trim() ? revision.plainText : htmlToText(body ?? "");
+  const plain = revision.plainText?.trim() ? revision.plainText : await inSteps(htmlToText(body ?? ""));
   await work.pause();
   const compiled = {
     subject: compile(revision.subject, "header"),
@@ -125,27 +126,17 @@ function bytesOf(json: unknown): Buffer {
   return Buffer.from(JSON.stringify(json));
 }
 
-function followedIn(text: string): string[] {
-  return [
-    ...new Set(
-      htmlLinks(text)
-        .filter(isTracked)
-        .map(({ address }) => address),
-    ),
-  ];
-}
-
 /** Is a link followed by way of us? */
 export function isTracked({ address, attributes }: HtmlLink): boolean {
   return FOLLOWED.test(address) && ![...attributes.keys()].some((name) => UNTRACKED.test(name));
 }
 
-/** The text with `{trackedlink=<id>}` in place of each address that has an id. */
-function withTrackedLinks(text: string, ids: ReadonlyMap<string, string>): string {
+/** The text with `{trackedlink=<id>}` in place of the address of each link that has an id. */
+function withTrackedLinks(text: string, links: HtmlLink[], ids: ReadonlyMap<string, string>): string {
   let tracked = "";
   let from = 0;
-  for (const link of htmlLinks(text)) {
-    const id = isTracked(link) ? ids.get(link.address) : undefined;
+  for (const link of links) {
+    const id = ids.get(link.address);
     if (id === undefined) continue;
     const isQuoted = /["']/.test(text[link.start - 1] ?? "");
     const token = `{trackedlink=${id}}`;

@@ -1,6 +1,7 @@
 import type { Mailbox } from "@tidings/mail/compose-mail";
 import { htmlLinks } from "@tidings/rendering/html-links";
 import { scanHtml } from "@tidings/rendering/scan-html";
+import { inSteps } from "@tidings/runtime/long-work";
 import type { EmailRevision } from "./email-revision.ts";
 import { isTracked } from "./mail-template.ts";
 import type { RenderedMail } from "./render-mail.ts";
@@ -28,14 +29,17 @@ export async function previewMail(
   options: UnsentOptions,
 ): Promise<MailPreview> {
   const mail = await renderUnsent(revision, { ...shown, tokens: {} }, options);
-  const links = htmlLinks(mail.html).map((link) => ({ url: link.address, tracked: isTracked(link) }));
+  const links = (await inSteps(htmlLinks(mail.html))).map((link) => ({
+    url: link.address,
+    tracked: isTracked(link),
+  }));
   const headers = [...sendersIn(mail, options.owners.usual), ...mail.headers];
   return {
     ...mail,
     headers,
     links,
     bytes: Buffer.byteLength(mail.html),
-    warnings: warningsOf(mail, links, isBulk),
+    warnings: await warningsOf(mail, links, isBulk),
   };
 }
 
@@ -57,7 +61,11 @@ function written({ name, address }: Mailbox): string {
   return name ? `${name} <${address}>` : address;
 }
 
-function warningsOf({ html, text }: RenderedMail, links: { url: string }[], isBulk: boolean): MailWarning[] {
+async function warningsOf(
+  { html, text }: RenderedMail,
+  links: { url: string }[],
+  isBulk: boolean,
+): Promise<MailWarning[]> {
   const canLeave = [html, text].some((part) => /\/email\/(?:unsubscribe|dnc)\//.test(part));
   return [
     ...(isBulk && !canLeave
@@ -71,7 +79,9 @@ function warningsOf({ html, text }: RenderedMail, links: { url: string }[], isBu
     ...(Buffer.byteLength(html) > BYTES_SHOWN
       ? [warning("clipped", `The HTML is longer than ${BYTES_SHOWN} bytes: some programs show a part of it.`)]
       : []),
-    ...(hasImageWithoutAlt(html) ? [warning("image_without_alt", "A picture has no alternative text.")] : []),
+    ...((await inSteps(hasImageWithoutAlt(html)))
+      ? [warning("image_without_alt", "A picture has no alternative text.")]
+      : []),
     ...(links.some(({ url }) => url === "" || url === "#")
       ? [warning("empty_link", "A link leads nowhere.")]
       : []),
@@ -82,11 +92,11 @@ function warning(code: MailWarning["code"], message: string): MailWarning {
   return { code, message };
 }
 
-function hasImageWithoutAlt(html: string): boolean {
+function* hasImageWithoutAlt(html: string): Generator<void, boolean> {
   let isFound = false;
   let isImage = false;
   let hasAlt = false;
-  scanHtml(html, {
+  yield* scanHtml(html, {
     openTag(name) {
       isImage = name === "img";
       hasAlt = false;

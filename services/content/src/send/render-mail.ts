@@ -3,6 +3,7 @@ import type { Template } from "@tidings/rendering/compile-template";
 import { htmlToText } from "@tidings/rendering/html-to-text";
 import type { NamedToken } from "@tidings/rendering/token";
 import { type Html, html } from "@tidings/runtime/html";
+import { atOnce } from "@tidings/runtime/long-work";
 import { withoutTags } from "@tidings/runtime/plain-text";
 import type { EmailRevision } from "./email-revision.ts";
 import type { MailLinks } from "./mail-links.ts";
@@ -72,7 +73,7 @@ export async function renderMail(
     const inText = (token: NamedToken): string | undefined => {
       const value = inHtml(token);
       if (typeof value !== "object") return value;
-      return isSignature(token) ? htmlToText(value.markup) : withoutTags(value.markup);
+      return isSignature(token) ? atOnce(htmlToText(value.markup)) : withoutTags(value.markup);
     };
     return { inHtml, inText };
   };

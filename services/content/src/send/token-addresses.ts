@@ -1,4 +1,7 @@
 import type { NamedToken } from "@tidings/rendering/token";
+import { slices } from "@tidings/runtime/slices";
+
+const TOKENS_AT_ONCE = 100;
 
 export interface TokenAddressOptions {
   addressOfPage(id: string): Promise<string | undefined>;
@@ -21,7 +24,8 @@ export async function tokenAddresses(
     const address = await find?.(argument);
     return address && linked(address);
   };
-  return new Map(
-    await Promise.all(tokens.map(async (token) => [keyOf(token), await addressOf(token)] as const)),
-  );
+  const addresses = new Map<string, string | undefined>();
+  for (const slice of slices(tokens, TOKENS_AT_ONCE))
+    await Promise.all(slice.map(async (token) => addresses.set(keyOf(token), await addressOf(token))));
+  return addresses;
 }

@@ -1,6 +1,7 @@
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { isTakenWord } from "@tidings/rpc/public-paths";
+import { rowFinder } from "./row-finder.ts";
 import { rowIdOf } from "./row-id.ts";
 
 /** The members of a page that its address is made of. */
@@ -27,13 +28,15 @@ export const CATEGORY_ALIAS = "(select alias from categories where categories.id
 
 const findStatement = prepared(
   "pages_address",
-  `select p.alias, p.language, ${CATEGORY_ALIAS} as category_alias from pages p where p.id = $1`,
+  `select p.id, p.alias, p.language, ${CATEGORY_ALIAS} as category_alias
+   from pages p where p.id = any ($1::integer[])`,
 );
 
 export function pageAddresses(
   database: Database,
   { publicUrl, prefixes }: { publicUrl: string; prefixes: PagePrefix[] },
 ): PageAddresses {
+  const findRow = rowFinder(database, findStatement);
   const prefixOf = ({ language, categoryAlias }: AddressedPage, prefix: PagePrefix) =>
     prefix === "category" ? categoryAlias : language || "en";
   const pathOf = (page: AddressedPage) => {
@@ -49,7 +52,7 @@ export function pageAddresses(
     async find(text) {
       const id = rowIdOf(text);
       if (id === undefined) return undefined;
-      const [row] = await database.query(findStatement, [id], backgroundDeadline());
+      const row = await findRow(id);
       return row && urlOf(addressedPage(row));
     },
   };
