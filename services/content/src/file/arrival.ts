@@ -7,6 +7,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import { badRequest, type Fault } from "@tidings/rpc/fault";
+import { type MultipartBoundary, multipartBoundary } from "@tidings/runtime/multipart-boundary";
 import { tooLarge } from "./refused.ts";
 
 /** An upload that is complete and lies in a file of its own. */
@@ -48,11 +49,12 @@ export async function withArrival<T>(
   const { "content-type": contentType = "" } = request.headers;
   if (!MULTIPART.test(contentType)) throw missing(MISSING);
   if (Number(request.headers["content-length"] ?? 0) > bytesMax + AROUND_MAX) throw tooLarge(bytesMax);
-  const parser = openParser(contentType, bytesMax);
+  const boundary = multipartBoundary(contentType);
+  if (!boundary) throw badRequest("The content type names no boundary.");
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, randomUUID());
   try {
-    return await take({ path, ...(await arrival(options, parser, path)) });
+    return await take({ path, ...(await arrival(options, boundary, path)) });
   } finally {
     await rm(path, { force: true });
   }
@@ -60,9 +62,10 @@ export async function withArrival<T>(
 
 function arrival(
   { request, bytesMax, missing }: ArrivalOptions,
-  parser: BusboyInstance,
+  boundary: MultipartBoundary,
   path: string,
 ): Promise<Omit<Arrived, "path">> {
+  const parser = openParser(boundary.contentType, bytesMax);
   let bytes = 0;
   let isRefused = false;
   let file:
@@ -91,7 +94,7 @@ function arrival(
       file.written.catch((error) => isRefused || reject(error));
     });
     for (const limit of ["partsLimit", "fieldsLimit", "filesLimit"] as const)
-      parser.on(limit, () => refuse(badRequest("The form has too many parts.")));
+      parser.on(limit, () => refuse(tooManyParts()));
     parser.on("error", () =>
       refuse(file ? badRequest("The body is not valid multipart/form-data.") : missing(MISSING)),
     );
@@ -108,6 +111,7 @@ function arrival(
     request.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > bytesMax + AROUND_MAX) refuse(tooLarge(bytesMax));
+      if (boundary.count(chunk) > PARTS_MAX) refuse(tooManyParts());
     });
     const leave = () => {
       if (!request.complete) refuse(badRequest("The body ended early."));
@@ -119,16 +123,16 @@ function arrival(
 }
 
 function openParser(contentType: string, bytesMax: number): BusboyInstance {
-  try {
-    return new Busboy({
-      headers: { "content-type": contentType },
-      preservePath: true,
-      // One more of each than is allowed, so that the excess is noticed.
-      limits: { files: 2, fields: PARTS_MAX, parts: PARTS_MAX, fileSize: bytesMax, fieldSize: 1_024 },
-    });
-  } catch {
-    throw badRequest("The content type names no boundary.");
-  }
+  return new Busboy({
+    headers: { "content-type": contentType },
+    preservePath: true,
+    // One more of each than is allowed, so that the excess is noticed.
+    limits: { files: 2, fields: PARTS_MAX, parts: PARTS_MAX, fileSize: bytesMax, fieldSize: 1_024 },
+  });
+}
+
+function tooManyParts(): Fault {
+  return badRequest("The form has too many parts.");
 }
 
 /** A name is kept nowhere and leads nowhere; one that tries to is a mistake or worse. */

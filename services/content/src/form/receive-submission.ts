@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import type { JsonObject } from "@tidings/resource/json-member";
 import { badRequest, Code, Fault } from "@tidings/rpc/fault";
+import { multipartBoundary } from "@tidings/runtime/multipart-boundary";
 import { cleanText } from "../visit/parameters.ts";
 import { readBody } from "../web/read-body.ts";
 import { openQuarantine, type Quarantine, type ReceivedFile } from "./quarantine.ts";
@@ -87,6 +88,10 @@ async function receiveForm(
   return { members, parameters, values: Object.fromEntries(values), files };
 }
 
+function tooManyParts(): Fault {
+  return badRequest("The form has too many parts.");
+}
+
 function tooLarge(): Fault {
   return new Fault({
     code: Code.INVALID_ARGUMENT,
@@ -108,14 +113,21 @@ interface MultipartOptions extends Pick<ReceiveOptions, "bytesMax"> {
   quarantine: Quarantine;
 }
 
-function multipartOf(
+async function multipartOf(
   request: IncomingMessage,
   { contentType, bytesMax, quarantine }: MultipartOptions,
 ): Promise<Part[]> {
-  const parser = openParser(contentType, bytesMax);
+  const boundary = multipartBoundary(contentType);
+  if (!boundary) throw badRequest("The form could not be read.");
+  const parser = openParser(boundary.contentType, bytesMax);
   const { promise, resolve, reject } = Promise.withResolvers<Part[]>();
   const parts: (Part | Promise<Part>)[] = [];
   let length = 0;
+  /** Refuses the body before its next octets are read. */
+  const refuse = (fault: Fault) => {
+    request.unpipe(parser);
+    reject(fault);
+  };
   parser.on("field", (name, value, isNameCut, isCut) => {
     if (isNameCut || isCut) reject(tooLarge());
     parts.push([name, value]);
@@ -132,12 +144,13 @@ function multipartOf(
     parts.push(kept);
   });
   for (const limit of ["fieldsLimit", "filesLimit", "partsLimit"] as const)
-    parser.once(limit, () => reject(badRequest("The form has too many parts.")));
+    parser.once(limit, () => reject(tooManyParts()));
   parser.once("error", () => reject(badRequest("The form could not be read.")));
   parser.once("finish", () => resolve(Promise.all(parts)));
   request.on("data", (chunk: Buffer) => {
     length += chunk.length;
-    if (length > bytesMax) reject(tooLarge());
+    if (length > bytesMax) refuse(tooLarge());
+    if (boundary.count(chunk) > PARTS_MAX) refuse(tooManyParts());
   });
   request.once("close", () => {
     if (!request.complete) reject(badRequest("The body ended early."));
@@ -160,9 +173,5 @@ function openParser(contentType: string, bytesMax: number): BusboyInstance {
     parts: PARTS_MAX,
     headerPairs: 20,
   };
-  try {
-    return new Busboy({ headers: { "content-type": contentType }, limits });
-  } catch {
-    throw badRequest("The form could not be read."); // its content type names no boundary
-  }
+  return new Busboy({ headers: { "content-type": contentType }, limits });
 }
