@@ -61,7 +61,7 @@ for (const [what, body, type] of [
     '--x\r\nContent-Disposition: form-data; name="tag"\r\n\r\na',
     "multipart/form-data; boundary=x",
   ],
-  ["delimiters without parts", "\r\n--x".repeat(100_000), "multipart/form-data; boundary=x"],
+  ["delimiters without parts", "\r\n--x".repeat(50_000), "multipart/form-data; boundary=x"],
   ["2,001 fields", form(Array.from({ length: 2_001 }, (_, index) => [`f${index}`, "1"])), undefined],
 ] as const)
   test(`a multipart form with ${what} is 400, and says why`, async () => {
