@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { type Database, openDatabase } from "@tidings/database/database";
 import { Fault } from "@tidings/rpc/fault";
-import type { AnswerOnce } from "@tidings/rpc/idempotency";
+import { type AnswerOnce, untilClaimed } from "@tidings/rpc/idempotency";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { answerOnceIn, startForgettingAnswers } from "./answer-once.ts";
@@ -63,6 +63,28 @@ test("a key with another request is refused, and one of another method is anothe
   await send();
   await assert.rejects(send("another request"), hasReason("IDEMPOTENCY_KEY_REUSED"));
   assert.equal((await send("reused", async () => Buffer.of(), "OtherMethod")).isReplayed, false);
+});
+
+test("a call whose key is taken asks nobody else to change anything", async () => {
+  const send = call("asks others");
+  let asked = 0;
+  const asking = async () => {
+    await untilClaimed();
+    asked += 1;
+    return Buffer.from("asked");
+  };
+  await send("asks others", asking);
+  assert.equal((await send("asks others", asking)).isReplayed, true);
+  await assert.rejects(send("another request", asking), hasReason("IDEMPOTENCY_KEY_REUSED"));
+  assert.equal(asked, 1);
+});
+
+test("a call whose key is taken is answered by that, however its work fails", async () => {
+  const send = call("fails when it comes again");
+  await send();
+  const failing = async () => Promise.reject(new Error("not valid any more"));
+  assert.equal((await send("fails when it comes again", failing)).isReplayed, true);
+  await assert.rejects(send("another request", failing), hasReason("IDEMPOTENCY_KEY_REUSED"));
 });
 
 test("a call that fails has no effect and is not kept", async () => {

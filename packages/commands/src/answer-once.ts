@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import type { Row } from "@tidings/database/statement";
+import { sqlState } from "@tidings/database/failure";
 import type { Transaction } from "@tidings/database/transaction";
 import { currentActor } from "@tidings/rpc/current-actor";
 import { Code, Fault } from "@tidings/rpc/fault";
-import type { AnswerOnce, IdempotencyKey } from "@tidings/rpc/idempotency";
+import { type AnswerOnce, claiming, type IdempotencyKey } from "@tidings/rpc/idempotency";
 import { amongThemselves } from "@tidings/runtime/alone";
 import { coalesce } from "@tidings/runtime/coalesce";
 import type { Log } from "@tidings/runtime/log";
@@ -13,24 +13,17 @@ import { keptTraceparent } from "@tidings/runtime/telemetry";
 import { openBytes, sealBytes } from "@tidings/secrets/aes-gcm";
 import { Counter } from "prom-client";
 
-const claimStatement = prepared(
-  "kept_answers_claim",
-  "select sealed from claim_kept_answer($1::bigint, $2::bytea) as claimed (sealed)",
-);
-/** The keys of many calls; no row for one that another transaction has. */
-const claimAllStatement = prepared(
-  "kept_answers_claim_all",
-  `select asked.id, claimed.sealed from unnest($1::bigint[], $2::bytea[]) as asked (lock, id),
-     lateral claim_kept_answer(asked.lock, asked.id) as claimed (sealed)`,
+/** Fails with `KEY_TAKEN` when one of the keys is at work or has an answer. */
+const claimStatement = prepared("kept_answers_claim", "select claim_keys($1::bigint[], $2::bytea[])");
+const KEY_TAKEN = "TDK01";
+const findStatement = prepared(
+  "kept_answers_find",
+  `select sealed from kept_answers, (select extract(epoch from now())::bigint / 86400 as today) as clock
+   where id = $1::bytea and slot in (mod(today, 3), mod(today + 2, 3))`,
 );
 /** An answer lies in the partition of its day (UTC), one of three in turn: it is found on that day and the next. */
 const keepStatement = prepared(
   "kept_answers_keep",
-  `insert into kept_answers (slot, id, sealed)
-   values (mod(extract(epoch from now())::bigint / 86400, 3)::smallint, $1::bytea, $2::bytea)`,
-);
-const keepAllStatement = prepared(
-  "kept_answers_keep_all",
   `insert into kept_answers (slot, id, sealed)
    select mod(extract(epoch from now())::bigint / 86400, 3)::smallint, id, sealed
    from unnest($1::bytea[], $2::bytea[]) as answered (id, sealed)`,
@@ -70,9 +63,8 @@ export function answerOnceIn(database: Database, shared: ReadonlySet<string> = n
   });
   return async ({ secret, fingerprint, method, deadlineMs }, work) => {
     const call = { ...derive({ secret, method }), fingerprint, deadlineMs, work };
-    const outcome = shared.has(method) ? (await share(callerOf(method), call)).get(call) : undefined;
-    if (outcome instanceof Fault) throw outcome;
-    return outcome ?? answerAlone(database, call);
+    const answer = shared.has(method) ? (await share(callerOf(method), call)).get(call) : undefined;
+    return answer ?? answerAlone(database, call);
   };
 }
 
@@ -82,17 +74,56 @@ function callerOf(method: string): string {
   return [method, keptTraceparent(), kind, id, clientId, name].join(" ");
 }
 
-function answerAlone(database: Database, call: KeyedCall): Promise<Answer> {
-  return database.enclose(call.deadlineMs, async (transaction) => {
-    const [row] = await transaction.query(claimStatement, [call.lock, call.id]);
-    const known = knownAnswer(call, row);
-    if (known instanceof Fault) throw known;
-    if (known) return known;
-    const answer = await call.work();
-    transaction.execute(keepStatement, keptRow(call, answer));
-    transaction.afterCommit(() => keyedCalls.inc({ outcome: "done" }));
-    return { answer, isReplayed: false };
+async function answerAlone(database: Database, call: KeyedCall): Promise<Answer> {
+  let claim: Promise<unknown> = Promise.resolve();
+  try {
+    return await database.enclose(call.deadlineMs, async (transaction) => {
+      claim = claimKeys(transaction, [call]);
+      const answer = await claiming(claim, call.work);
+      keepAnswers(transaction, [call], [answer]);
+      return { answer, isReplayed: false };
+    });
+  } catch (error) {
+    // The work may have noticed before the claim did.
+    if (await claim.then(() => false, isKeyTaken)) return keptAnswer(database, call);
+    throw error;
+  }
+}
+
+/**
+ * Claims keys until the transaction ends. Nobody waits for that: work is begun at once, and where a key is taken, all that it asks of the
+ * database behind the claim fails.
+ */
+function claimKeys(transaction: Transaction, calls: KeyedCall[]): Promise<unknown> {
+  const claim = transaction.query(claimStatement, [calls.map(({ lock }) => lock), calls.map(({ id }) => id)]);
+  claim.catch(() => undefined); // seen again with what failed behind it
+  return claim;
+}
+
+function isKeyTaken(error: unknown): boolean {
+  return sqlState(error) === KEY_TAKEN;
+}
+
+/** The answer to an earlier call with the key. Throws when that call is at work, or was another request. */
+async function keptAnswer(
+  database: Database,
+  { id, seal, fingerprint, deadlineMs }: KeyedCall,
+): Promise<Answer> {
+  const [row] = await database.query(findStatement, [id], deadlineMs);
+  if (!row?.sealed) throw busy();
+  const answer = open(seal, Buffer.from(row.sealed.slice(2), "hex"), fingerprint);
+  keyedCalls.inc({ outcome: "replayed" });
+  return { answer, isReplayed: true };
+}
+
+/** Keeps the answers of calls in the transaction of their effects. */
+function keepAnswers(transaction: Transaction, calls: KeyedCall[], answers: Uint8Array[]): void {
+  const sealed = calls.map(({ seal, fingerprint }, index) => {
+    const answer = answers[index] ?? new Uint8Array();
+    return bytea(sealBytes(seal, [fingerprint, packed(answer)]));
   });
+  transaction.execute(keepStatement, [calls.map(({ id }) => id), sealed]);
+  transaction.afterCommit(() => keyedCalls.inc({ outcome: "done" }, calls.length));
 }
 
 /** Two, so that one may wait for the disk while the other works. */
@@ -101,11 +132,11 @@ const ITEMS_MAX = 32;
 /** A group waits no longer for a row that somebody else has. */
 const LOCK_WAIT_MS = 100;
 
-/** The answers of calls that share a transaction; none where that fails, perhaps for one of them: each goes alone then. */
+/** The answers of calls that share a transaction. There are none where that fails, perhaps for one of the calls: each goes alone then. */
 async function answerTogether(
   database: Database,
   calls: KeyedCall[],
-): Promise<ReadonlyMap<KeyedCall, Answer | Fault>> {
+): Promise<ReadonlyMap<KeyedCall, Answer>> {
   if (calls.length === 1) return new Map();
   const deadlineMs = Math.max(...calls.map((call) => call.deadlineMs));
   let isTried = false;
@@ -124,28 +155,16 @@ async function answerTogether(
 async function answerAll(
   transaction: Transaction,
   calls: KeyedCall[],
-): Promise<ReadonlyMap<KeyedCall, Answer | Fault>> {
+): Promise<ReadonlyMap<KeyedCall, Answer>> {
   transaction.execute({ text: `set local lock_timeout = ${LOCK_WAIT_MS}` });
+  // A second call with the key of another one goes alone, and finds the key taken.
   const own = [...new Map(calls.map((call) => [call.id, call])).values()];
-  const rows = await transaction.query(claimAllStatement, [
-    own.map(({ lock }) => lock),
-    own.map(({ id }) => id),
-  ]);
-  const claimed = new Map(rows.map((row) => [row.id, row]));
-  const outcomes = new Map<KeyedCall, Answer | Fault>();
-  for (const call of calls) {
-    // A second call with the key of another one in the group comes while that is at work.
-    const known = own.includes(call) ? knownAnswer(call, claimed.get(call.id)) : busy();
-    if (known) outcomes.set(call, known);
-  }
-  const begun = calls.filter((call) => !outcomes.has(call));
-  const answers = await amongThemselves(() => allDone(begun.map((call) => call.work())));
-  const kept = begun.map((call, index) => keptRow(call, answers[index] ?? new Uint8Array()));
-  transaction.execute(keepAllStatement, [kept.map(([id]) => id), kept.map(([, sealed]) => sealed)]);
-  transaction.afterCommit(() => keyedCalls.inc({ outcome: "done" }, begun.length));
-  for (const [index, call] of begun.entries())
-    outcomes.set(call, { answer: answers[index] ?? new Uint8Array(), isReplayed: false });
-  return outcomes;
+  const claim = claimKeys(transaction, own);
+  const answers = await claiming(claim, () => amongThemselves(() => allDone(own.map((call) => call.work()))));
+  keepAnswers(transaction, own, answers);
+  return new Map(
+    own.map((call, index) => [call, { answer: answers[index] ?? new Uint8Array(), isReplayed: false }]),
+  );
 }
 
 /** Their results. Throws when one of them failed, and not before all have ended: what goes on would be no part of the transaction. */
@@ -154,26 +173,8 @@ async function allDone<T>(work: Promise<T>[]): Promise<T[]> {
   return Promise.all(work);
 }
 
-/** The answer or refusal of a call whose key is taken; undefined for one that may begin. Without a row another transaction has the key. */
-function knownAnswer(call: KeyedCall, row: Row | undefined): Answer | Fault | undefined {
-  if (!row) return busy();
-  if (!row.sealed) return undefined;
-  const answer = open(call.seal, Buffer.from(row.sealed.slice(2), "hex"), call.fingerprint);
-  if (answer instanceof Fault) return answer;
-  keyedCalls.inc({ outcome: "replayed" });
-  return { answer, isReplayed: true };
-}
-
-function keptRow({ id, seal, fingerprint }: KeyedCall, answer: Uint8Array): [id: string, sealed: string] {
-  return [id, bytea(sealBytes(seal, [fingerprint, packed(answer)]))];
-}
-
 function busy(): Fault {
   keyedCalls.inc({ outcome: "busy" });
-  return atWork();
-}
-
-function atWork(): Fault {
   const message = "A request with this Idempotency-Key is still at work. Send it again to get its answer.";
   const code = Code.ABORTED;
   return new Fault({ code, reason: "IDEMPOTENCY_KEY_BUSY", message, retryAfterSeconds: BUSY_SECONDS });
@@ -195,24 +196,27 @@ function derive({ secret, method }: Pick<IdempotencyKey, "secret"> & { method: s
 
 const FINGERPRINT_BYTES = 32;
 
-/** The answer, or the refusal of a key that has the answer to another request. */
-function open(key: Buffer, kept: Buffer, fingerprint: Uint8Array): Uint8Array | Fault {
+/** Throws for a key that has the answer to another request. */
+function open(key: Buffer, kept: Buffer, fingerprint: Uint8Array): Uint8Array {
   const text = openBytes(key, kept);
   if (!text.subarray(0, FINGERPRINT_BYTES).equals(fingerprint)) {
     keyedCalls.inc({ outcome: "reused" });
-    return keyReused();
+    throw keyReused();
   }
   return unpacked(text.subarray(FINGERPRINT_BYTES));
 }
 
+/** A shorter answer stays in its row as it is. */
+const PACKED_FROM_BYTES = 1_024;
+/** Fast, and with 32 kB of memory for each instead of 268. */
+const PACKING = { level: 1, windowBits: 12, memLevel: 5 };
+
 /** The answer of a contact shrinks to about a fifth, so that it stays in its row. */
-function packed(answer: Uint8Array): Buffer {
-  return gzipSync(answer, { level: FASTEST });
+function packed(answer: Uint8Array): Uint8Array {
+  return answer.length < PACKED_FROM_BYTES ? answer : gzipSync(answer, PACKING);
 }
 
-const FASTEST = 1;
-
-/** Answers of earlier versions were kept as they are: no message begins like gzip (RFC 1952, 2.3.1), whose first octet names a wire type that protobuf does not have. */
+/** No message begins like gzip (RFC 1952, 2.3.1), whose first octet names a wire type that protobuf does not have. */
 function unpacked(kept: Buffer): Uint8Array {
   return kept[0] === 0x1f && kept[1] === 0x8b ? gunzipSync(kept) : kept;
 }

@@ -30,8 +30,7 @@ export function mayBeCommitted(error: unknown): boolean {
 
 /** Statements behind one that failed are refused for that alone: "current transaction is aborted". */
 export function isAfterFailure(error: unknown): boolean {
-  const cause = error instanceof Fault ? error.cause : undefined;
-  return cause instanceof DatabaseError && cause.code === "25P02";
+  return sqlState(error) === "25P02";
 }
 
 /** Serialization failure, deadlock, and a reference to a row that was deleted since it was looked up. */
@@ -39,8 +38,13 @@ const RETRYABLE = new Set(["40001", "40P01", "23503"]);
 
 /** May a transaction that failed so succeed when it is run again? */
 export function isRetryable(error: unknown): boolean {
+  return RETRYABLE.has(sqlState(error) ?? "");
+}
+
+/** The SQLSTATE (PostgreSQL, appendix A) of the statement whose failure this is; undefined for any other failure. */
+export function sqlState(error: unknown): string | undefined {
   const cause = error instanceof Fault ? error.cause : undefined;
-  return cause instanceof DatabaseError && RETRYABLE.has(cause.code ?? "");
+  return cause instanceof DatabaseError ? cause.code : undefined;
 }
 
 /** The Fault for a failed statement. Driver texts stay in its cause. */

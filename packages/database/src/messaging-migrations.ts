@@ -54,6 +54,21 @@ export const messagingMigrations: Record<string, Migration> = {
        if has_rows then execute format('truncate %I', old); end if;
      end $$`,
   ),
+  // Keys are claimed without waiting for that: one that is taken fails the transaction, and with it all that follows. Processes of a version
+  // before this one call claim_kept_answer.
+  "0000_kept_answers_claims": statements(
+    `create function claim_keys(locks bigint[], keys bytea[]) returns void language plpgsql as $$
+     declare
+       today integer := extract(epoch from now())::bigint / 86400;
+     begin
+       -- The second statement sees what was committed before the first had the keys.
+       if (select bool_and(pg_try_advisory_xact_lock(lock)) from unnest(locks) as lock) then
+         if not exists (select from kept_answers where id = any (keys) and slot in (mod(today, 3), mod(today + 2, 3)))
+         then return; end if;
+       end if;
+       raise exception using errcode = 'TDK01', message = 'an idempotency key is taken';
+     end $$`,
+  ),
 };
 
 async function createMessaging(db: Kysely<unknown>): Promise<void> {

@@ -11,7 +11,7 @@ import { currentTraceparent } from "@tidings/runtime/telemetry";
 import type { Actor, ActorSigner } from "./actor.ts";
 import { methodDefinition, methodName } from "./definition.ts";
 import type { Expected } from "./expected.ts";
-import { type Answered, type IdempotencyKey, isRead } from "./idempotency.ts";
+import { type Answered, type IdempotencyKey, isRead, untilClaimed } from "./idempotency.ts";
 import { isUnanswered, isUnreached, type RetryBudget, retryBudget } from "./retry.ts";
 import type { Connection } from "./stream/connection.ts";
 
@@ -54,6 +54,7 @@ function unary(method: DescMethod, connection: Connection, sign: ActorSigner, re
   const name = methodName(method);
   const mayRepeat = isRead(method) ? isUnanswered : isUnreached;
   return async (request: MessageInitShape<typeof method.input>, outgoing: Outgoing): Promise<Message> => {
+    if (!isRead(method)) await untilClaimed();
     const message = requestSerialize(create(method.input, request));
     const { actor, requestId, deadlineMs, idempotencyKey, expected } = outgoing;
     const call = () =>

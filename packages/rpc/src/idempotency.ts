@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
 import { AnswerSchema } from "@tidings/proto/tidings/api/v1/line";
@@ -12,13 +13,26 @@ export interface IdempotencyKey {
 }
 
 /**
- * Answers a call that has a key: `work` is done once, and its answer is kept with its effect. Throws ABORTED while another call with
- * the key is at work, and IDEMPOTENCY_KEY_REUSED for a key that another request used.
+ * Answers a call that has a key: `work` takes effect once, and its answer is kept with its effect. It may be begun for a key that is taken:
+ * what it asks of its own database fails then, and so does what it asks others to change. Throws ABORTED while another call with the key is at
+ * work, and IDEMPOTENCY_KEY_REUSED for a key that another request used.
  */
 export type AnswerOnce = (
   call: IdempotencyKey & { method: string; deadlineMs: number },
   work: () => Promise<Uint8Array>,
 ) => Promise<{ answer: Uint8Array; isReplayed: boolean }>;
+
+const claims = new AsyncLocalStorage<Promise<unknown>>();
+
+/** Begins work while the key of its call is being claimed. */
+export function claiming<T>(claim: Promise<unknown>, work: () => T): T {
+  return claims.run(claim, work);
+}
+
+/** Waits until the present call has its key, if it came with one. Throws when the key is taken. */
+export async function untilClaimed(): Promise<void> {
+  await claims.getStore();
+}
 
 /** Does the method change nothing? */
 export function isRead({ idempotency }: DescMethod): boolean {
