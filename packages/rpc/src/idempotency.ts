@@ -49,6 +49,8 @@ export interface Shown {
 }
 
 export interface Answered extends Shown {
+  /** The message, encoded, where it had to be kept. */
+  bytes?: Uint8Array;
   /** Is it the answer of an earlier call? */
   isReplayed: boolean;
 }
@@ -67,13 +69,14 @@ export async function answered(
 ): Promise<Answered> {
   if (!key || !answerOnce || isRead(method)) return { ...(await handle()), isReplayed: false };
   const { output } = method;
-  let shown: Shown | undefined;
+  let shown: (Shown & { bytes: Uint8Array }) | undefined;
   const { answer, isReplayed } = await answerOnce(
     { ...key, method: methodName(method), deadlineMs },
     async () => {
-      shown = await handle();
-      const { message, version } = shown;
-      return toBinary(AnswerSchema, create(AnswerSchema, { message: toBinary(output, message), version }));
+      const handled = await handle();
+      const bytes = toBinary(output, handled.message);
+      shown = { ...handled, bytes };
+      return toBinary(AnswerSchema, create(AnswerSchema, { message: bytes, version: handled.version }));
     },
   );
   if (shown && !isReplayed) return { ...shown, isReplayed };

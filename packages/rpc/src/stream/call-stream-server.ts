@@ -127,7 +127,7 @@ async function answer(call: Call, served: ReadonlyMap<string, Served>): Promise<
     idempotencyKey: call.idempotencyKey,
     expected: call.expected,
   });
-  const message = definition.responseSerialize(answer.message);
+  const message = answer.bytes ?? definition.responseSerialize(answer.message);
   if (message.length > MESSAGE_BYTES_MAX) throw answerTooLong();
   const { isReplayed: replayed, version, next } = answer;
   return { message, replayed, version, next };
