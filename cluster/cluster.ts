@@ -35,6 +35,7 @@ export const NODE = {
   NODE_IP: "10.99.0.1",
   /** Another one of the node's own: who may reach what receives webhooks there may not reach the API server. */
   RECEIVER_IP: "10.99.0.2",
+  MAIL_PORT: "2525",
   POD_RANGE: "10.99.1.0/24",
   SERVICE_RANGE: "10.99.2.0/24",
   DNS_IP: "10.99.2.10",

@@ -8,6 +8,7 @@ import { failure } from "./failure.ts";
 import { TAGS } from "./images.ts";
 import { apply, kubectl } from "./kubectl.ts";
 import { output } from "./machine.ts";
+import { startMailServer } from "./mail-server.ts";
 import { serveMetrics } from "./metrics.ts";
 import { say } from "./progress.ts";
 import { ADMINISTRATOR, gatewayUrl, install, profile, smoke } from "./release.ts";
@@ -19,6 +20,7 @@ import { tryProfiles } from "./steps/profiles.ts";
 import { releases } from "./steps/releases.ts";
 import { rotateSteps } from "./steps/rotate.ts";
 import { scaleSteps } from "./steps/scale.ts";
+import { senderSteps } from "./steps/senders.ts";
 import { summaryOf } from "./summary.ts";
 
 /** Options that `test.ts` passes to the process that it starts on the node. */
@@ -31,7 +33,15 @@ export interface OnNodeOptions {
   only: StepName[];
 }
 
-const steps: Step[] = [...releases, ...podSteps, ...nodeSteps, ...scaleSteps, ...rotateSteps, ...policySteps];
+const steps: Step[] = [
+  ...releases,
+  ...podSteps,
+  ...nodeSteps,
+  ...scaleSteps,
+  ...rotateSteps,
+  ...policySteps,
+  ...senderSteps,
+];
 /** Two of each process, certificates, and nobody reaches what they have no business with. */
 const INSTALLATION = {
   values: [profile("networkpolicy"), profile("mtls"), join(import.meta.dirname, "values/load.yaml")],
@@ -73,6 +83,7 @@ async function prepare(folder: string, archives: string[]): Promise<void> {
 
 async function runSteps(wanted: Step[]): Promise<Outcome[]> {
   const what = "install, two of each process";
+  const mailServer = await startMailServer();
   const startedAt = performance.now();
   try {
     await install(INSTALLATION);
@@ -85,12 +96,13 @@ async function runSteps(wanted: Step[]): Promise<Outcome[]> {
   const baseUrl = await gatewayUrl();
   const api = createApi(baseUrl, { login: ADMINISTRATOR, keepAlive: false });
   const listener = await listen(api);
-  const world: World = { installation: INSTALLATION, baseUrl, api, listener };
+  const world: World = { installation: INSTALLATION, baseUrl, api, listener, mailServer };
   const outcomes: Outcome[] = [{ ok: true, what, seconds }];
   for (const { name, run } of wanted) {
     say(`step ${name}`);
     outcomes.push(...(await run(world).catch(async (error) => [await failure(name, error)])));
   }
   await listener.stop();
+  await mailServer.close();
   return outcomes;
 }

@@ -1,3 +1,4 @@
+import type { MailSink } from "@tidings/testkit/mail-sink";
 import type { Listener } from "./accounts.ts";
 import type { Api } from "./api.ts";
 import type { Installation } from "./release.ts";
@@ -8,6 +9,8 @@ export interface World {
   baseUrl: string;
   api: Api;
   listener: Listener;
+  /** The mail server that all mails leave by. */
+  mailServer: MailSink;
 }
 
 /** A line of the summary. */
@@ -35,6 +38,7 @@ export const STEP_NAMES = [
   "scale",
   "rotate",
   "policies",
+  "senders",
 ] as const;
 export type StepName = (typeof STEP_NAMES)[number];
 

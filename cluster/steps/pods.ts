@@ -1,12 +1,11 @@
 import { deployments } from "@tidings/scripts/deployments";
 import { eventually } from "@tidings/testkit/eventually";
+import { kill, RESTART } from "../kill.ts";
 import { kubectl, type Pod, pods, untilReady } from "../kubectl.ts";
-import { output } from "../machine.ts";
 import type { Outcome, Step } from "../step.ts";
 import { underLoad } from "../under-load.ts";
 
 const REPLICAS = 2;
-const RESTART = { timeoutMs: 120_000, intervalMs: 300 };
 
 export const podSteps: Step[] = [
   {
@@ -55,18 +54,6 @@ async function replace(name: string): Promise<void> {
   const [victim] = await untilReady(name, REPLICAS);
   await kubectl("delete", "pod", victim?.name ?? "", "--wait");
   await untilReady(name, REPLICAS);
-}
-
-/** SIGKILL from outside of the container: nothing in it hears of it. */
-async function kill(name: string, replicas: number): Promise<string> {
-  const [victim] = await untilReady(name, replicas);
-  await output("ctr", ["--namespace=k8s.io", "task", "kill", "--signal=SIGKILL", victim?.container ?? ""]);
-  const again = await eventually(async () => {
-    const found = (await pods(name)).find((pod) => pod.name === victim?.name);
-    if (!found?.isReady || found.restarts === victim?.restarts) throw new Error(`${name} is not there again`);
-    return found;
-  }, RESTART);
-  return `restart ${again.restarts}`;
 }
 
 async function deleteStore(name: string): Promise<void> {

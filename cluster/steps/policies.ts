@@ -1,4 +1,4 @@
-import { deployments } from "@tidings/scripts/deployments";
+import { deployments, SENDER } from "@tidings/scripts/deployments";
 import { NODE } from "../cluster.ts";
 import { kubectl, type Pod, pods } from "../kubectl.ts";
 import { say } from "../progress.ts";
@@ -77,6 +77,12 @@ function doorsOf(running: (component: string) => Pod, world: World): Door[] {
       host: receiver.hostname,
       port: Number(receiver.port),
       callers: ["webhook", STRANGER],
+    },
+    {
+      name: "mail server",
+      host: NODE.RECEIVER_IP,
+      port: Number(NODE.MAIL_PORT),
+      callers: [SENDER.name, STRANGER],
     },
     { name: "API server", host: NODE.NODE_IP, port: 6443, callers: [STRANGER] },
   ];

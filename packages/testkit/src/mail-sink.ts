@@ -14,6 +14,8 @@ export interface TakenMail {
 export type Refusal = string;
 
 export interface SinkOptions {
+  /** The address it listens on; 127.0.0.1 when absent. */
+  host?: string;
   /** Offered by STARTTLS; from the first octet with `isImplicit`. */
   certificates?: CertificateFiles;
   isImplicit?: boolean;
@@ -33,9 +35,16 @@ export interface MailSink {
   close(): Promise<void>;
 }
 
-/** Serves on `port` of this machine; any free one when absent. */
+/** Serves on `port`; any free one when absent. */
 export async function startMailSink(options: SinkOptions = {}, port = 0): Promise<MailSink> {
-  const { certificates, isImplicit = false, signIn, isPipelining = true, sizeMax } = options;
+  const {
+    host = "127.0.0.1",
+    certificates,
+    isImplicit = false,
+    signIn,
+    isPipelining = true,
+    sizeMax,
+  } = options;
   const taken: TakenMail[] = [];
   const server = new SMTPServer({
     secure: isImplicit,
@@ -73,7 +82,7 @@ export async function startMailSink(options: SinkOptions = {}, port = 0): Promis
   });
   // Clients that hang up are part of tests.
   server.on("error", () => undefined);
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   return {
     port: (server.server.address() as AddressInfo).port,
     taken,
