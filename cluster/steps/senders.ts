@@ -1,6 +1,6 @@
 import { SENDER } from "@tidings/scripts/deployments";
 import { type Broadcast, makeBroadcast } from "../broadcast.ts";
-import { deleteByForce, kill } from "../kill.ts";
+import { kill, killForGood } from "../kill.ts";
 import { kubectl, untilReady } from "../kubectl.ts";
 import { RELEASE } from "../release.ts";
 import type { Outcome, Step, World } from "../step.ts";
@@ -59,11 +59,11 @@ async function duringBroadcast(
   });
 }
 
-/** By SIGKILL and by force in turn: the pod whose container was killed is the next to be deleted, so that no container waits longer for each restart. */
+/** A pod comes back from the first kill and is deleted with the second one: no container waits longer and longer for its restarts. */
 async function killAgainAndAgain(broadcast: Broadcast): Promise<number> {
   let kills = 0;
   for (; broadcast.taken() < KILL_UNTIL; kills++) {
-    await (kills % 2 === 0 ? kill : deleteByForce)(SENDER.name, REPLICAS);
+    await (kills % 2 === 0 ? kill : killForGood)(SENDER.name, REPLICAS);
     await broadcast.more(BETWEEN);
   }
   await untilReady(SENDER.name, REPLICAS);
