@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
+import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
 import { eventually } from "@tidings/testkit/eventually";
 import { Client } from "pg";
+import { callContent, calledBy } from "./content-calls.ts";
 import { startMailingStack } from "./mailing-stack.ts";
-import { addresses, newsletterTo, segmentOf } from "./newsletters.ts";
+import { addresses, contactsOf, newsletterTo, segmentOf } from "./newsletters.ts";
+import { startTextProvider } from "./text-provider.ts";
 
 /** Sends that something happens to in between two statements: the tests hold rows and tables so that the moment lasts. */
 
@@ -13,7 +17,12 @@ type Any = any;
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
 /** Mails wait here while a test looks at a send that goes on. */
 let held: Promise<void> | undefined;
+const provider = await startTextProvider();
+const actorKeyRing = generateActorKeyRing();
 const stack = await startMailingStack({
+  actorKeyRing,
+  senders: 2,
+  content: provider.content,
   server: {
     async onMail() {
       await held;
@@ -68,6 +77,77 @@ test("an email that is edited in the moment in which its recipients are chosen g
   const subjects = mailsOf("edited").map(({ octets }) => /^Subject: (.*)\r$/m.exec(octets)?.[1] ?? "");
   assert.equal(subjects.length, 4);
   for (const subject of subjects) assert.match(subject, /^(?:Before|After [12])$/);
+});
+
+const LIMITED = 30;
+const ONCE_A_DAY = { frequency_number: 1, frequency_time: "DAY" };
+const count = async (sql: string) => Number((await query(`select count(*) from content.${sql}`))[0]?.count);
+
+test("contacts with a rule of one email a day get one of two broadcasts and a marketing message at one moment, and those without a rule all three", async () => {
+  const rules = { frequencyRules: { email: ONCE_A_DAY } };
+  const limited = await segmentOf(stack, addresses("seldom", LIMITED), rules);
+  const free = await segmentOf(stack, addresses("often", 5));
+  const contactIds = [...limited.contactIds, ...free.contactIds];
+  const emailIds = [
+    await newsletterTo(stack, [limited.id, free.id]),
+    await newsletterTo(stack, [limited.id, free.id]),
+    await newsletterTo(stack, [], { emailType: "template" }),
+  ];
+  const channels = [{ channel: "email", channelId: emailIds[2], isEnabled: true }];
+  const { message } = await made("messages/new", { name: "Offer", isPublished: true, channels });
+  const content = await callContent(stack, SendMethodService, actorKeyRing);
+  const release = Promise.withResolvers<void>();
+  held = release.promise;
+  const answers = [
+    made(`emails/${emailIds[0]}/send`, {}),
+    made(`emails/${emailIds[1]}/send`, {}),
+    content.sendToContacts(
+      {
+        ...{ channel: "message", itemId: message.id, contactIds, occasion: "campaign:1:1" },
+        ...{ source: "campaign.event", sourceId: 1, isMarketing: true },
+      },
+      calledBy("Campaigns"),
+    ),
+  ];
+  // No mail is taken yet, so that nobody has heard of one that was sent.
+  const ofEmails = `sends where email_id in (${emailIds})`;
+  await eventually(async () => {
+    assert.ok((await count(`${ofEmails} and state = 'started'`)) > 0);
+    assert.equal(await count(ofEmails), 3 * contactIds.length);
+  }, PATIENCE);
+  release.resolve();
+  await eventually(
+    async () =>
+      assert.equal(
+        await count(`${ofEmails} and (state = 'sent' or reason = 'frequency')`),
+        3 * contactIds.length,
+      ),
+    PATIENCE,
+  );
+  await Promise.all(answers);
+  const mails = (name: string) =>
+    addresses(name, name === "seldom" ? LIMITED : 5).map((to) => mailsTo(to).length);
+  assert.deepEqual([mails("seldom"), mails("often")], [Array(LIMITED).fill(1), Array(5).fill(3)]);
+});
+
+test("contacts with a rule of one text message a day get one of two that are sent to them at one moment", async () => {
+  const members = Array.from({ length: 10 }, (_, index) => ({
+    mobile: `+4915200000${String(index).padStart(3, "0")}`,
+    frequencyRules: { sms: ONCE_A_DAY },
+  }));
+  const contactIds = await contactsOf(stack, members);
+  for (const { mobile } of members) provider.answers.set(mobile, { status: 201, delayMs: 500 });
+  const text = { name: "Offer", message: "Hello", isPublished: true };
+  const [one, other] = [(await made("smses/new", text)).sms.id, (await made("smses/new", text)).sms.id];
+  const sent = await Promise.all(
+    contactIds.flatMap((id) => [one, other].map((smsId) => made(`smses/${smsId}/contact/${id}/send`, {}))),
+  );
+  assert.deepEqual(sent.map(({ status }) => status).sort(), [
+    ...Array(10).fill("Delivered"),
+    ...Array(10).fill("Scheduled"),
+  ]);
+  const messages = members.map(({ mobile }) => provider.requestsTo(mobile).length);
+  assert.deepEqual(messages, Array(10).fill(1));
 });
 
 test("a paused send that is cancelled hands over no more mails, also while its sends are not marked yet", async () => {

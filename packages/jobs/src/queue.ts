@@ -44,6 +44,13 @@ export interface JobTable<J extends Claimed> {
   startedAt?: string;
   /** The condition under which a row that is held may be started, asked in the transaction of the start; none when absent. */
   mayStart?: string;
+  /** How the jobs of a subject are counted where starts have limits: see `StartLimit`. */
+  limited?: {
+    /** The column of the subject, and others in which jobs differ that do not count for each other. */
+    by: [string, ...string[]];
+    /** SQL: when the job `s` took effect, or may have; null of others. */
+    tookEffectAt: string;
+  };
 }
 
 export interface Claiming {

@@ -108,7 +108,7 @@ function startKind(options: JobOptions): Worker {
     name: jobs.kind,
     queue: jobs.queue,
     ...(options.effect && { starts: jobs.starts }),
-    attempt: async (job, begin) => ((await begin()) ? attemptJob(options, job) : undefined),
+    attempt: async (job, begin) => ((await begin()) === "begun" ? attemptJob(options, job) : undefined),
     isFailure: ({ state }) => state !== "done" && state !== "again",
     // Each attempt has finished its job already.
     record: async (results) => new Set(results.map(({ job }) => job.id)),

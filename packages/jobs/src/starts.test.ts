@@ -151,7 +151,7 @@ test("a worker that stops waits for begun effects under their leases, and begins
   const attempted = Promise.withResolvers<void>();
   const mayBegin = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
-  const late: boolean[] = [];
+  const late: string[] = [];
   const worker = startWork<Job, string>({
     ...{ database, log, name: "stopping", queue: jobs.queue, starts: jobs.starts },
     async attempt({ key }, begin) {
@@ -182,7 +182,7 @@ test("a worker that stops waits for begun effects under their leases, and begins
   await Promise.all([begun.promise, attempted.promise]);
   const stopped = worker.stop();
   mayBegin.resolve();
-  await eventually(() => assert.deepEqual(late, [false]));
+  await eventually(() => assert.deepEqual(late, ["lost"]));
   assert.deepEqual(await stateOf(jobs), ["begun started", "late waiting"]);
   await query(
     "update jobs set due_at = now() + interval '1 second' where kind = 'stopping' and key = 'begun'",

@@ -4,6 +4,7 @@ import { coalesce } from "@tidings/runtime/coalesce";
 import type { Log } from "@tidings/runtime/log";
 import { untilTick } from "@tidings/runtime/tick";
 import { createLanes, type Lanes } from "./lanes.ts";
+import type { LimitedStart, StartLimit } from "./limited-starts.ts";
 import { type Claimed, LEASE_MS, type Queue } from "./queue.ts";
 import type { Starts } from "./starts.ts";
 
@@ -16,7 +17,7 @@ export interface WorkOptions<J extends Claimed, O> {
   /** For attempts with an effect that cannot be repeated: see `Begin`. */
   starts?: Starts<J>;
   /**
-   * Attempts a job once. A failure is an outcome; undefined, where `begin` said no, is none. When it throws, the program has an error and the job
+   * Attempts a job once. A failure is an outcome; undefined, where `begin` said that it is lost, is none. When it throws, the program has an error and the job
    * returns with its lease.
    */
   attempt(job: J, begin: Begin): Promise<O | undefined>;
@@ -40,10 +41,13 @@ export interface WorkOptions<J extends Claimed, O> {
 }
 
 /**
- * Commits that a job is started, right before its effect: a job whose worker dies after that becomes `unknown`. False when this process has lost
- * the job; always true where jobs have no starts. When it rejects, the job was returned to the queue.
+ * Commits that a job is started, right before its effect: a job whose worker dies after that becomes `unknown`. Jobs without starts are
+ * always begun. When it rejects, the job was returned to the queue.
  */
-export type Begin = () => Promise<boolean>;
+export type Begin = (limit?: StartLimit) => Promise<Begun>;
+
+/** `lost`: this process does not hold the job any more. `limited`: it does, and the limit is reached. */
+export type Begun = "begun" | "lost" | "limited";
 
 export interface Result<J extends Claimed, O> {
   job: J;
@@ -64,8 +68,8 @@ interface Work<J extends Claimed, O> {
   lanes: Lanes<J>;
   wakeUp: WakeUp;
   results: Result<J, O>[];
-  /** Commits that a job is started, where that matters; false when this process has lost it. Concurrent starts share a statement. */
-  begin(job: J): Promise<boolean>;
+  /** Commits that a job is started, where that matters. Concurrent starts share a statement. */
+  begin(job: J, limit?: StartLimit): Promise<Begun>;
   isStopping: boolean;
   /** There may be new jobs. */
   isNudged: boolean;
@@ -94,14 +98,12 @@ const STOP_LIMIT_MS = 10_000;
  * other replicas every `pollMs`. Any number of processes may work on one queue.
  */
 export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Worker {
-  const { database, starts } = options;
-  const begun = starts && coalesce((jobs: J[]) => starts.begin(database, jobs));
   const work: Work<J, O> = {
     options,
     lanes: createLanes<J>(options),
     wakeUp: createWakeUp(),
     results: [],
-    begin: async (job) => !begun || (await begun(options.name, job)).has(job),
+    begin: startsTogether(options),
     isStopping: false,
     isNudged: true,
     isFull: false,
@@ -122,6 +124,23 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
       await running;
       await end(work);
     },
+  };
+}
+
+/** Starts at the same time share a statement. Those with limits have one of their own: the others never wait for their locks. */
+function startsTogether<J extends Claimed, O>({
+  database,
+  name,
+  starts,
+}: WorkOptions<J, O>): Work<J, O>["begin"] {
+  if (!starts) return async () => "begun";
+  const begin = coalesce((jobs: J[]) => starts.begin(database, jobs));
+  const beginLimited = coalesce((limited: LimitedStart<J>[]) => starts.beginLimited(database, limited));
+  return async (job, limit) => {
+    if (!limit) return (await begin(name, job)).has(job) ? "begun" : "lost";
+    const { begun, limited } = await beginLimited(name, { job, limit });
+    if (begun.has(job)) return "begun";
+    return limited.has(job) ? "limited" : "lost";
   };
 }
 
@@ -197,7 +216,7 @@ async function attempt<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<
   const { options, lanes, results } = work;
   let isFailure: boolean | undefined;
   try {
-    const outcome = await options.attempt(job, () => beginOrRelease(work, job));
+    const outcome = await options.attempt(job, (limit) => beginOrRelease(work, job, limit));
     if (outcome !== undefined) {
       isFailure = options.isFailure(outcome);
       results.push({ job, outcome });
@@ -213,15 +232,19 @@ async function attempt<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<
 }
 
 /** A job whose start may have been committed is returned to the queue: nothing was done for it. */
-async function beginOrRelease<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<boolean> {
+async function beginOrRelease<J extends Claimed, O>(
+  work: Work<J, O>,
+  job: J,
+  limit: StartLimit | undefined,
+): Promise<Begun> {
   const { queue, database } = work.options;
   // This process ends with the effects that have begun: a new one would make that later.
   if (work.isStopping) {
     await queue.release(database, [job]);
-    return false;
+    return "lost";
   }
   try {
-    return await work.begin(job);
+    return await work.begin(job, limit);
   } catch (error) {
     await queue.release(database, [job]);
     throw error;

@@ -328,10 +328,11 @@ test("EMAIL_FREQUENCY holds for contacts without a rule of their own, and rules 
   const answers = async (channel = "email") => {
     const request = create(CheckContactableRequestSchema, { channel, ids: [none, own] });
     const { contacts = [] } = await limited.checkContactable(request, callAs(ENGINE));
-    return contacts.map(({ refusal, rule: known }) => [
+    return contacts.map(({ refusal, rule: known, limit }) => [
       refusal,
       known?.isPreferred,
       Math.round(known?.perMonth ?? 0),
+      limit?.messagesMax,
     ]);
   };
   const sent = (count: number) =>
@@ -341,22 +342,22 @@ test("EMAIL_FREQUENCY holds for contacts without a rule of their own, and rules 
     );
   await sent(1);
   assert.deepEqual(await answers(), [
-    ["", undefined, 0],
-    ["", true, 13],
+    ["", undefined, 0, 2],
+    ["", true, 13, 3],
   ]);
   await sent(1);
   assert.deepEqual(await answers(), [
-    ["frequency", undefined, 0],
-    ["", true, 13],
+    ["frequency", undefined, 0, 2],
+    ["", true, 13, 3],
   ]);
   await sent(1);
   assert.deepEqual(await answers(), [
-    ["frequency", undefined, 0],
-    ["frequency", true, 13],
+    ["frequency", undefined, 0, 2],
+    ["frequency", true, 13, 3],
   ]);
   assert.deepEqual(await answers("sms"), [
-    ["", undefined, 0],
-    ["", undefined, 0],
+    ["", undefined, 0, undefined],
+    ["", undefined, 0, undefined],
   ]);
   for (const odd of ["0/day", "3/year", "3", "-1/day", "3/week/", "1e3/day"])
     assert.throws(() => contactVariables.EMAIL_FREQUENCY.parse(odd), /3\/week/);

@@ -1,4 +1,6 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { type Database, prepared } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
 
 /** The rules of contacts without one of their own, by channel. */
 export interface UsualFrequencies {
@@ -18,6 +20,8 @@ export interface ContactableAnswer {
   refusal: string;
   /** Its own rule of the channel, if it has one. */
   rule?: { isPreferred: boolean; perMonth: number };
+  /** The sender counts what it begins, too: what is on its way is not known here yet. */
+  limit?: { messagesMax: number; after: Timestamp };
 }
 
 /** Where the sends of a channel are, and when each was made. Channels without sends have no limit of frequency. */
@@ -44,15 +48,17 @@ const statements = new Map(
         `select asked.id as asked_id, c.id, c.do_not_contact -> $2 ->> 'reason' as reason,
            coalesce((rule ->> 'pauseFromDate')::timestamptz <= now()
              and now() <= (rule ->> 'pauseToDate')::timestamptz, false) as is_paused,
-           coalesce((rule ->> 'frequencyNumber')::integer <= (
-             select count(*) from (${sends}) s where s.contact_id = c.id
-               and s.sent_at > now() - ('1 ' || coalesce(rule ->> 'frequencyTime', 'DAY'))::interval), false) as is_frequent,
+           coalesce(messages_max <= (
+             select count(*) from (${sends}) s where s.contact_id = c.id and s.sent_at > since), false) as is_frequent,
+           messages_max, since,
            c.frequency_rules -> $2 is not null as has_rule, coalesce((rule ->> 'preferredChannel')::boolean, false) as is_preferred,
-           coalesce((rule ->> 'frequencyNumber')::float8 * 30 / case rule ->> 'frequencyTime' when 'WEEK' then 7 when 'MONTH' then 30 else 1 end, 0) as per_month
+           coalesce(messages_max::float8 * 30 / case rule ->> 'frequencyTime' when 'WEEK' then 7 when 'MONTH' then 30 else 1 end, 0) as per_month
          from unnest($1::integer[]) with ordinality as asked (id, position)
          left join contact_redirects r on r.merged_id = asked.id
          left join contacts c on c.id = coalesce(r.contact_id, asked.id)
          left join lateral (select coalesce(c.frequency_rules -> $2, $3::jsonb) as rule) rules on true
+         left join lateral (select (rule ->> 'frequencyNumber')::integer as messages_max,
+           now() - ('1 ' || coalesce(rule ->> 'frequencyTime', 'DAY'))::interval as since) limits on true
          order by asked.position`,
       ),
     ],
@@ -75,6 +81,9 @@ export async function contactableOf(
     refusal: refusalOf(row),
     ...(row.has_rule === "t" && {
       rule: { isPreferred: row.is_preferred === "t", perMonth: Number(row.per_month) },
+    }),
+    ...(row.messages_max && {
+      limit: { messagesMax: Number(row.messages_max), after: timestampFromText(row.since ?? "") },
     }),
   }));
 }

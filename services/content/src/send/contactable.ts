@@ -1,5 +1,7 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Database, prepared } from "@tidings/database/database";
-import type { ChannelRule } from "@tidings/proto/tidings/contact/v1/command";
+import type { StartLimit } from "@tidings/jobs/limited-starts";
+import type { ChannelRule, FrequencyLimit } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { serviceActor } from "@tidings/rpc/actor";
 import { coalesce } from "@tidings/runtime/coalesce";
@@ -13,6 +15,8 @@ export interface Contactable {
   refusal: string;
   /** The contact's own frequency rule of the channel. */
   rule?: ChannelRule | undefined;
+  /** The most messages of the channel that the contact gets in a time, where there is a limit. */
+  limit?: StartLimit | undefined;
   isFresh(): boolean;
 }
 
@@ -71,10 +75,11 @@ export function contactableAsker(database: Database, upstreams: Upstreams): AskC
           const { contactId, emailId } = one;
           const known = said.get(contactId);
           if (known === undefined) return [];
-          const { refusal: answer, rule } = known;
+          const { refusal: answer, rule, limit } = known;
           const isLimit = answer === "" || LIMITS.has(answer);
           const category = isLimit && uncategorised.has(`${contactId} ${emailId}`) ? "category" : undefined;
-          return [[one, { refusal: refused.get(contactId) ?? category ?? answer, rule, isFresh }] as const];
+          const refusal = refused.get(contactId) ?? category ?? answer;
+          return [[one, { refusal, rule, limit: limit && startLimit(contactId, limit), isFresh }] as const];
         }),
       );
     },
@@ -86,6 +91,10 @@ export function contactableAsker(database: Database, upstreams: Upstreams): AskC
     if (!answer) throw new Error(`nothing was said of contact ${contactId}`);
     return answer;
   };
+}
+
+function startLimit(contactId: number, { messagesMax, after }: FrequencyLimit): StartLimit {
+  return { subject: contactId, jobsMax: messagesMax, afterMs: after ? timestampMs(after) : 0 };
 }
 
 /** A reason in the words of the contact service. */

@@ -92,7 +92,9 @@ export function messagePreparer<S extends Claimed, W extends WrittenMessage>({
       if ("state" in contactable) return contactable;
       const no = noOf(contactable.refusal, isBulk(send));
       if (no) return { ...no, address };
-      if (!(await begin())) return undefined;
+      const begun = await begin(isBulk(send) ? contactable.limit : undefined);
+      if (begun === "lost") return undefined;
+      if (begun === "limited") return { ...DEFERRED, reason: "frequency", address };
       const outcome = await handOver(message, contactable.isFresh);
       return { ...outcomeOf(outcome, send), address, mailValues };
     };
@@ -124,6 +126,13 @@ function decidedBy(error: unknown, { id, attempts }: Claimed, log: Log): SendOut
 
 const DECIDED = { delaySeconds: 0, isAttempt: true, isEverybody: false };
 
+const DEFERRED = {
+  ...DECIDED,
+  state: SendState.WAITING,
+  delaySeconds: DEFERRED_SECONDS,
+  isAttempt: false,
+};
+
 /** The outcome of a message that waits for its turn, which is no attempt. */
 export function waiting({ delaySeconds, reason }: Wait): SendOutcome {
   return { ...DECIDED, state: SendState.WAITING, delaySeconds, reason, isAttempt: false };
@@ -134,15 +143,7 @@ function noOf(refusal: string, isBulk: boolean): SendOutcome | undefined {
   if (refusal === "") return undefined;
   if (!LIMITS.has(refusal)) return { ...DECIDED, state: SendState.SUPPRESSED, reason: refusal };
   // A message that somebody asked for is not counted against a limit of those that were not.
-  return isBulk
-    ? {
-        ...DECIDED,
-        state: SendState.WAITING,
-        delaySeconds: DEFERRED_SECONDS,
-        reason: refusal,
-        isAttempt: false,
-      }
-    : undefined;
+  return isBulk ? { ...DEFERRED, reason: refusal } : undefined;
 }
 
 function outcomeOf(handOver: HandOver, { attempts }: Claimed): SendOutcome {

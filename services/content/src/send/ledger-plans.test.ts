@@ -11,6 +11,7 @@ import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tiding
 import { noticeMethods } from "../notice/list-notices.ts";
 import { smsLedgerMethods } from "../text/sms-ledger.ts";
 import { type LedgerOptions, ledgerMethods } from "./ledger.ts";
+import { bulkLane, type Send } from "./send-queue.ts";
 
 const ROWS = 50_000;
 /** A page of ten rows: their pages, and a few of each index. */
@@ -37,15 +38,15 @@ const callNow = (): Call => ({
   reach: () => "all",
 });
 
-test("a page of the ledgers of mails, text messages and notices reads few rows, however many there are", async () => {
+test("a page of the ledgers of mails, text messages and notices, and a start that has a limit, read few rows, however many there are", async () => {
   await queryAsSuperuser(
     testDatabase,
     `set search_path = content;
      insert into text_sends (hash, sms_id, contact_id, chosen_contact_id, occasion, content, state)
        select gen_random_uuid(), 1 + i % 2, 1 + i % 5000, i, i::text, 'Hello', case when i % 10000 = 0 then 'failed' else 'sent' end
        from generate_series(1, ${ROWS}) i;
-     insert into sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, state)
-       select gen_random_uuid(), 1 + i % 2, 1, 1, 1 + i % 5000, i, 'list', 1, case when i % 10000 = 0 then 'failed' else 'sent' end
+     insert into sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, state, started_at)
+       select gen_random_uuid(), 1 + i % 2, 1, 1, 1 + i % 5000, i, 'list', 1, case when i % 10000 = 0 then 'failed' else 'sent' end, now()
        from generate_series(1, ${ROWS}) i;
      insert into notices (hash, occasion, source_id, address, mail, contact_id, state)
        select gen_random_uuid(), 'test:' || i, 1 + i % 2, i || '@example.com', '{}', 1 + i % 5000, case when i % 10000 = 0 then 'failed' else 'sent' end
@@ -58,6 +59,12 @@ test("a page of the ledgers of mails, text messages and notices reads few rows, 
     findVisible: async (_, ids) => new Set(ids),
     wake: () => undefined,
   };
+  const startLimited = async () => {
+    const job = { id: "5", leaseToken: 0, group: 1, attempts: 0, isOrdered: false, isFailing: false };
+    const limit = { subject: 6, jobsMax: 3, afterMs: 0 };
+    const { limited } = await bulkLane.starts.beginLimited(database, [{ job: job as Send, limit }]);
+    assert.equal(limited.size, 1);
+  };
   const { listSends } = ledgerMethods(options);
   const { listSmsSends } = smsLedgerMethods(options);
   const { listNotices } = noticeMethods(database);
@@ -69,8 +76,12 @@ test("a page of the ledgers of mails, text messages and notices reads few rows, 
       await listSends(asked(members), callNow());
       await listSmsSends(asked(members), callNow());
     }
+    await startLimited();
     for (const members of [{}, { itemId: 1 }, { contactId: 7 }]) await listNotices(asked(members), callNow());
   }
+  const starting = "send_bulk_begin_limited('{5}', '{0}', '{6}', '{3}', '{0}')";
+  const startingPages = await pagesRead(database, starting, { byIndex: true, plan: "generic" });
+  assert.ok(startingPages < PAGES_MAX, `${starting} read ${startingPages} pages`);
   for (const states of ["{sent,failed,waiting}", "{failed}"])
     for (const execute of [
       `sends_of_email(1, ${LAST}, 10, null, '${states}')`,

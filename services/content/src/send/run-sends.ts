@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Database } from "@tidings/database/database";
+import type { StartLimit } from "@tidings/jobs/limited-starts";
 import { type Claimed, type JobTable, jobQueue, LEASE_MS, type Queue } from "@tidings/jobs/queue";
 import { jobStarts, type Starts } from "@tidings/jobs/starts";
 import { type Begin, type Result, startWork, type Worker } from "@tidings/jobs/work";
@@ -23,6 +24,10 @@ export interface SendLane<S extends Claimed> {
 /** SQL: every group of messages that wait. */
 export const EVERY_GROUP =
   "select id as group_id, false as is_failing, null::text as turn from waiting_group where id is not null";
+
+/** SQL: when the send `s` of a ledger reached its contact, or may have. */
+export const REACHED_AT =
+  "case when s.state in ('started', 'unknown', 'sent') then coalesce(s.date_sent, s.started_at) end";
 
 /** A lane of a ledger. Its messages wait alike in all of them: the one that is due first goes out first. */
 export function laneOf<S extends Claimed>(
@@ -85,7 +90,11 @@ export function startLane<S extends Claimed>(
       // A place at the rate is taken once the message is next: after a wait for others it would go at another time than its place.
       const turn = await takeTurn?.(job);
       let isBegun = false;
-      const noted = async () => (isBegun = await begin());
+      const noted = async (limit?: StartLimit) => {
+        const begun = await begin(limit);
+        isBegun = begun === "begun";
+        return begun;
+      };
       inHand += 1;
       try {
         const outcome = await prepared(noted, turn);

@@ -1,7 +1,7 @@
 import type { Claimed } from "@tidings/jobs/queue";
 import { refusesCategory } from "./category-choices.ts";
 import { refusesEmails } from "./refusals.ts";
-import { EVERY_GROUP, laneOf, type SendLane } from "./run-sends.ts";
+import { EVERY_GROUP, laneOf, REACHED_AT, type SendLane } from "./run-sends.ts";
 import { Lane } from "./send-tables.ts";
 import { STORED_COLUMNS, type StoredSend, storedSend } from "./stored-send.ts";
 
@@ -39,6 +39,7 @@ function sendLane(name: string, lane: number): SendLane<Send> {
     }),
     // A no that was said here, a pause and a cancel hold at once.
     mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isRefused} and not ${isStopped}`,
+    limited: { by: ["contact_id"], tookEffectAt: REACHED_AT },
   });
 }
 

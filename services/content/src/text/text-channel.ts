@@ -12,6 +12,8 @@ export interface TextChannel {
   item: "sms_id" | "tweet_id" | "notification_id";
   /** Columns that a send takes from its entity `i`, as SQL by name. */
   copied: Record<string, string>;
+  /** Columns of the ledger by which a contact has limits of their own. */
+  countedApart?: string[];
   /** Columns of the ledger that the events of this channel carry beside those of all. */
   published: string[];
   /** Its entities are sent to segments, too. */

@@ -1,6 +1,6 @@
 import type { Claimed } from "@tidings/jobs/queue";
 import { refusesChannel } from "../send/refusals.ts";
-import { EVERY_GROUP, laneOf, type SendLane } from "../send/run-sends.ts";
+import { EVERY_GROUP, laneOf, REACHED_AT, type SendLane } from "../send/run-sends.ts";
 import type { TextChannel } from "./text-channel.ts";
 
 /** A claimed message. Its group is the entity that it was made of. */
@@ -39,7 +39,7 @@ export function textLanes(name: string, channel: TextChannel): SendLane<TextSend
 
 function textLane(
   name: string,
-  { name: channel, table, item, copied }: TextChannel,
+  { name: channel, table, item, copied, countedApart = [] }: TextChannel,
   { where, isStopped }: Part,
 ): SendLane<TextSend> {
   const ofSend = `(b.is_paused or b.state = 'cancelling') and b.id = ${table}.broadcast_id`;
@@ -63,5 +63,6 @@ function textLane(
     }),
     // A no that was said here, a pause and a cancel hold at once.
     mayStart: `not ${refusesChannel(`${table}.contact_id`, channel)} and not ${isStopped(ofSend)}`,
+    limited: { by: ["contact_id", ...countedApart], tookEffectAt: REACHED_AT },
   });
 }
