@@ -72,6 +72,16 @@ export async function claimKeys(
   return new Set(rows.map(({ key }) => key ?? ""));
 }
 
+const releaseStatement = prepared(
+  "command_keys_release",
+  `delete from command_keys where key = any($1::text[]) and month = ${MONTH}::date`,
+);
+
+/** Gives back keys that were claimed for nothing. */
+export function releaseKeys(transaction: Transaction, keys: string[]): void {
+  if (keys.length > 0) transaction.execute(releaseStatement, [keys]);
+}
+
 /** The fingerprints and outcomes of keys that were used before, by key. */
 export async function readKeys(
   transaction: Transaction,

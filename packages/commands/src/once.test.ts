@@ -5,7 +5,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import { badRequest, Code, type Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
-import { type CarryOut, type Command, carryOutOnce } from "./once.ts";
+import { ALONE, type CarryOut, type Command, carryOutOnce } from "./once.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -49,6 +49,27 @@ const send = (commands: Add[], work = carryOut) =>
 const balance = async () => Number((await query("select balance from test_balance"))[0]?.balance);
 const textOf = (outcome: { value: number } | { fault: Fault }) =>
   "value" in outcome ? String(outcome.value) : `${outcome.fault.reason}: ${outcome.fault.message}`;
+
+test("a command that is to be alone is carried out after the others in a transaction of its own, once", async () => {
+  const transactions: number[][] = [];
+  const inTurn: CarryOut<Add, number> = async (transaction, commands) => {
+    transactions.push(commands.map(({ amount }) => amount));
+    const isAlone = ({ amount }: Add) => amount < 0 && commands.length > 1;
+    const outcomes = await carryOut(
+      transaction,
+      commands.filter((command) => !isAlone(command)),
+    );
+    return commands.map((command) => (isAlone(command) ? ALONE : (outcomes.shift() ?? ALONE)));
+  };
+  const commands = [add("a", -1), add("b", 5), add("a", -1), add("c", -2), add("d", 13)];
+  for (let time = 0; time < 2; time += 1)
+    assert.deepEqual((await send(commands, inTurn)).map(textOf), [
+      ...["-1", "5", "-1", "-2"],
+      "BAD_REQUEST: Thirteen is refused.",
+    ]);
+  assert.deepEqual(transactions, [[5, -1, -2, 13], [-1], [-2]]);
+  assert.equal(await balance(), 2);
+});
 
 test("a command takes effect once, and its outcome is answered again, a refusal too", async () => {
   const commands = [add("a", 1), add("b", 13), add("c", 3)];

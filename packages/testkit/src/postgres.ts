@@ -49,6 +49,15 @@ export async function queryAsSuperuser(
   }
 }
 
+/** Counts the deadlocks of a database. Those of a connection are known once it is closed. */
+export async function countDeadlocks(database: Pick<TestDatabase, "adminUrl">): Promise<number> {
+  const [row] = await queryAsSuperuser(
+    database,
+    "select deadlocks from pg_stat_database where datname = current_database()",
+  );
+  return Number(row?.deadlocks);
+}
+
 function databaseUrl(serverUrl: string, name: string, login?: { role: string; password: string }): string {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;

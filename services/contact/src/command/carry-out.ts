@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { Command, Outcome } from "@tidings/commands/once";
+import type { ALONE, Command, Outcome } from "@tidings/commands/once";
 import { joined } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { ContactCommand } from "@tidings/proto/tidings/contact/v1/command";
@@ -14,13 +14,7 @@ import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "../segment/build/build.ts";
 import { changeMembersIn } from "../segment/build/members.ts";
 import { lockMembers } from "../segment/follow/member-lock.ts";
-import {
-  addCompanyScores,
-  companiesOfContacts,
-  type EditRows,
-  editRows,
-  type RowCommand,
-} from "./edit-rows.ts";
+import { addCompanyScores, companiesOfContacts, type EditRows, editRows } from "./edit-rows.ts";
 import type { Found } from "./identify.ts";
 import { identifyContacts } from "./identify-in-sets.ts";
 
@@ -36,62 +30,98 @@ export type CommandContext = BuildServices & Parameters<typeof contactSaver>[0];
 /** The contact that a command took effect on; where an identification found it, that is said. */
 export type Effected = number | Found;
 
-/** Commands of one kind, with their places among all of them. */
+/** A command on the contact that is there now. */
 interface Placed<E> {
-  index: number;
   contactId: number;
   effect: E;
 }
 
-type EffectOf<C extends ContactCommand["effect"]["case"]> = Extract<ContactCommand["effect"], { case: C }>;
+type Case = ContactCommand["effect"]["case"];
+type EffectOf<C extends Case> = Extract<ContactCommand["effect"], { case: C }>;
 
 /**
- * Carries out commands in a transaction, kind by kind in sets: identifications, then edits, points, scores, stages and companies, then segments, then
- * deletions. Returns the contact that each took effect on: merged contacts are those that they became a part of.
+ * The kinds of commands, in the order in which those of a call take effect. Each has a transaction of its own, which locks its contacts once, in the
+ * order of their ids.
  */
+export const KINDS = ["identify", "edit", "row", "score", "segments", "delete"] as const;
+type Kind = (typeof KINDS)[number];
+
+export function kindOf({ effect }: Pick<KeyedCommand, "effect">): Kind | undefined {
+  switch (effect.case) {
+    case "points":
+    case "stage":
+      return "row";
+    case "company":
+      return effect.value.action === "score" ? "score" : "row";
+    default:
+      return effect.case;
+  }
+}
+
+interface Carrying {
+  kind: Kind;
+  catalogue: FieldCatalogue;
+  transaction: Transaction;
+  call: Call;
+}
+
+/** Carries out commands of one kind in a transaction, as a set. Returns the contact that each took effect on: merged contacts are those that they became a part of. */
 export async function carryOut(
   context: CommandContext,
-  { catalogue, transaction, call }: { catalogue: FieldCatalogue; transaction: Transaction; call: Call },
+  { kind, ...carrying }: Carrying,
   commands: KeyedCommand[],
-): Promise<Outcome<Effected>[]> {
-  const within = { ...context, database: joined(context.database, transaction) };
-  const isOfSegments = commands.some(({ effect }) => effect.case === "segments");
-  // Before any contact is locked: the transaction that holds the members may want the same contacts.
-  if (isOfSegments) lockMembers(transaction);
-  const ids = commands.map(({ contactId }) => contactId);
-  const contacts = await readContacts(transaction.query, ids);
-  const outcomes: Outcome<Effected>[] = commands.map(() => ({ fault: notFound("Contact not found.") }));
-  const placed = commands.flatMap(({ contactId, effect }, index) => {
-    const row = contacts.get(contactId);
-    return row ? [{ index, contactId: Number(row.id), effect }] : [];
-  });
-  const kind = <C extends ContactCommand["effect"]["case"]>(...cases: C[]): Placed<EffectOf<C>>[] =>
-    placed.filter((command): command is Placed<EffectOf<C>> =>
-      (cases as unknown[]).includes(command.effect.case),
-    );
-  const keep = (of: { index: number }[], results: Outcome<Effected>[]) => {
-    for (const [position, { index }] of of.entries())
-      outcomes[index] = results[position] ?? { fault: notFound() };
-  };
-
+): Promise<(Outcome<Effected> | typeof ALONE)[]> {
+  const { transaction } = carrying;
+  const within = { context: { ...context, database: joined(context.database, transaction) }, ...carrying };
   // Its contact may not be there yet.
-  const identifying = { context: within, catalogue, transaction, call };
-  const identifications = commands.flatMap(({ contactId, effect }, index) =>
-    effect.case === "identify" ? [{ index, contactId, effect }] : [],
+  if (kind === "identify") return identifyContacts(within, only(commands, "identify"));
+  // Before any contact is locked: the transaction that holds the members may want the same contacts.
+  if (kind === "segments") lockMembers(transaction);
+  const contacts = await readContacts(
+    transaction.query,
+    commands.map(({ contactId }) => contactId),
   );
-  keep(identifications, await identifyContacts(identifying, identifications));
-  const edits = kind("edit");
-  keep(edits, await editContacts(within, edits, call));
-  const rows = kind("points", "stage", "company").filter((command) => !isCompanyScore(command));
-  const editing = { context: within, catalogue, transaction, call };
-  keep(rows, await editRows(editing, rows as RowCommand[]));
-  const scores = kind("company").filter(isCompanyScore);
-  keep(scores, await scoreCompanies(editing, scores));
-  const segments = kind("segments");
-  keep(segments, await changeSegments(within, { catalogue, transaction }, segments));
-  const deletions = kind("delete");
-  keep(deletions, await deleteContacts(within, deletions, call));
-  return outcomes;
+  const placed = commands.flatMap(({ contactId, effect }) => {
+    const row = contacts.get(contactId);
+    return row ? [{ contactId: Number(row.id), effect }] : [];
+  });
+  const results = (await outcomesOf(within, kind, placed)).values();
+  return commands.map(({ contactId }) => {
+    const result = contacts.has(contactId) ? results.next().value : undefined;
+    return result ?? { fault: notFound("Contact not found.") };
+  });
+}
+
+type Within = Omit<Carrying, "kind"> & { context: CommandContext };
+
+async function outcomesOf(
+  within: Within,
+  kind: Exclude<Kind, "identify">,
+  placed: Placed<ContactCommand["effect"]>[],
+): Promise<Outcome<Effected>[]> {
+  const { context, call } = within;
+  switch (kind) {
+    case "edit":
+      return editContacts(context, only(placed, "edit"), call);
+    case "row":
+      return editRows(within, only(placed, "points", "stage", "company"));
+    case "score":
+      return scoreCompanies(within, only(placed, "company"));
+    case "segments":
+      return changeSegments(context, within, only(placed, "segments"));
+    case "delete":
+      return deleteContacts(context, only(placed, "delete"), call);
+  }
+}
+
+/** The commands with such an effect. */
+function only<C extends Case>(
+  commands: Placed<ContactCommand["effect"]>[],
+  ...cases: C[]
+): Placed<EffectOf<C>>[] {
+  return commands.filter((command): command is Placed<EffectOf<C>> =>
+    (cases as unknown[]).includes(command.effect.case),
+  );
 }
 
 /** A score without a company is that of each company of the contact. */
@@ -114,10 +144,6 @@ async function scoreCompanies(
     );
     return own.find((outcome) => "fault" in outcome) ?? { value: contactId };
   });
-}
-
-function isCompanyScore({ effect }: Placed<ContactCommand["effect"]>): boolean {
-  return effect.case === "company" && effect.value.action === "score";
 }
 
 async function editContacts(

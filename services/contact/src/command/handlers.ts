@@ -16,7 +16,14 @@ import { badRequest, notFound } from "@tidings/rpc/fault";
 import { isOutdated, underCatalogue } from "../field/catalogue.ts";
 import { limit } from "../record/limit.ts";
 import { setCulpritsAside } from "../segment/build/culprits.ts";
-import { type CommandContext, carryOut, type Effected, type KeyedCommand } from "./carry-out.ts";
+import {
+  type CommandContext,
+  carryOut,
+  type Effected,
+  type KeyedCommand,
+  KINDS,
+  kindOf,
+} from "./carry-out.ts";
 import { contactableOf, type UsualFrequencies } from "./contactable.ts";
 import { findByNumber } from "./find-by-number.ts";
 import { listRecipients } from "./list-recipients.ts";
@@ -51,24 +58,13 @@ export function commandHandlers(
       if (commands.length > COMMANDS_MAX)
         throw badRequest(`At most ${COMMANDS_MAX} commands are carried out at once.`);
       const usable = commands.filter(isUsable).map(keyed);
-      const asOwner = { ...call, reach: () => "all" as const };
       await awaitNamed(context, usable, call);
-      const outcomes = await underCatalogue(catalogues, (catalogue) =>
-        carryOutOnce<KeyedCommand, Effected>(
-          database,
-          usable,
-          (transaction, fresh) => carryOut(context, { catalogue, transaction, call: asOwner }, fresh),
-          {
-            deadlineMs: call.deadlineMs,
-            isForCaller: isOutdated,
-            mend: (failed) => mendSegments(context, failed),
-          },
-        ),
-      );
-      const answers = outcomes.values();
+      const outcomes = await carryOutByKind(context, usable, call);
+      const carriedOut = usable.values();
       return {
         outcomes: commands.map((command) => {
-          const outcome = isUsable(command) ? answers.next().value : undefined;
+          const own = isUsable(command) ? carriedOut.next().value : undefined;
+          const outcome = own && outcomes.get(own);
           return answerOf(outcome ?? { fault: badRequest("A command needs a key and an effect.") });
         }),
       };
@@ -122,6 +118,37 @@ export function commandHandlers(
       return preferences;
     },
   };
+}
+
+/** The commands of a call, one kind after the other, with their outcomes. */
+async function carryOutByKind(
+  context: CommandContext,
+  commands: KeyedCommand[],
+  call: Call,
+): Promise<Map<KeyedCommand, Outcome<Effected>>> {
+  const { database, catalogues } = context;
+  const asOwner = { ...call, reach: () => "all" as const };
+  const limits = {
+    deadlineMs: call.deadlineMs,
+    isForCaller: isOutdated,
+    mend: (failed: KeyedCommand[]) => mendSegments(context, failed),
+  };
+  const outcomes = new Map<KeyedCommand, Outcome<Effected>>();
+  for (const kind of KINDS) {
+    const some = commands.filter((command) => kindOf(command) === kind);
+    if (some.length === 0) continue;
+    const done = await underCatalogue(catalogues, (catalogue) =>
+      carryOutOnce<KeyedCommand, Effected>(
+        database,
+        some,
+        (transaction, fresh) => carryOut(context, { kind, catalogue, transaction, call: asOwner }, fresh),
+        limits,
+      ),
+    );
+    for (const [index, command] of some.entries())
+      outcomes.set(command, done[index] ?? { fault: notFound() });
+  }
+  return outcomes;
 }
 
 function isUsable({ key, effect }: ContactCommand): boolean {

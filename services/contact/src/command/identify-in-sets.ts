@@ -1,5 +1,5 @@
-import type { Outcome } from "@tidings/commands/once";
-import { joined, prepared } from "@tidings/database/database";
+import { ALONE, type Outcome } from "@tidings/commands/once";
+import { joined } from "@tidings/database/database";
 import type { IdentifyContact } from "@tidings/proto/tidings/contact/v1/command";
 import { Fault } from "@tidings/rpc/fault";
 import { addNewContacts } from "../contact/new-contacts.ts";
@@ -10,28 +10,30 @@ import { withCustomValues } from "../field/values.ts";
 import { isOutrun, valueClaims } from "../record/identifier.ts";
 import type { ContactRow } from "../rows/contact.ts";
 import { type Found, type Identifying, identifyAlone, noteSaid } from "./identify.ts";
+import { holdersOf } from "./involved.ts";
 import { besideKnown, contradicts, messageOf, readSaid, type Said } from "./said.ts";
 
 /**
  * Finds out who visitors are by what they said, and writes it (engines.md 5.5 for forms, 7.2 for tracking). Most visitors stay who they are, or begin:
  * these are written in one set. A command that may merge contacts or find another one is done alone, in the order of the commands, since it may make
- * another contact of the ones that the next is about. Commands about the same contact or the same value are done alone, too.
+ * another contact of the ones that the next is about. Commands about the same contact or the same value are done alone, too. Each of them has a
+ * transaction of its own: one with several merges would lock contacts in an order of its own.
  */
 export async function identifyContacts(
   identifying: Identifying,
   commands: { contactId: number; effect: { value: IdentifyContact } }[],
-): Promise<Outcome<number | Found>[]> {
+): Promise<(Outcome<number | Found> | typeof ALONE)[]> {
   const said = await readSaid(
     identifying,
     commands.map(({ contactId, effect }) => ({ contactId, command: effect.value })),
   );
+  const [single, ...others] = said;
+  if (single && others.length === 0) return [await outcomeOf(identifying, single)];
   const done = await identifyTogether(identifying, independent(identifying, said));
-  const outcomes: Outcome<number | Found>[] = [];
-  for (const one of said) {
+  return said.map((one) => {
     const id = done.get(one);
-    outcomes.push(id === undefined ? await outcomeOf(identifying, one) : { value: id });
-  }
-  return outcomes;
+    return id === undefined ? ALONE : { value: id };
+  });
 }
 
 async function outcomeOf(identifying: Identifying, said: Said): Promise<Outcome<number | Found>> {
@@ -80,12 +82,6 @@ async function identifyTogether(
   }
 }
 
-const holdersStatement = prepared(
-  "contact_identifiers_holders",
-  `select i.field, i.value, i.contact_id from unnest($1::text[], $2::text[]) as x (field, value)
-   join contact_identifiers i on i.field = x.field and i.value = x.value`,
-);
-
 /** A visitor who stays the contact that they were, or begins one. */
 interface Plain {
   said: Said;
@@ -130,10 +126,10 @@ async function plainOf({ transaction, catalogue }: Identifying, said: Said[]): P
   const rows = new Map(
     (await wholeContacts(transaction.query, currentIds)).map((row) => [row.id, withCustomValues(row, set)]),
   );
-  const claims = said.flatMap(({ values }) => valueClaims(set, values));
-  const columns = [claims.map(({ field }) => field), claims.map(({ value }) => value)];
-  const held = claims.length > 0 ? await transaction.query(holdersStatement, columns) : [];
-  const holders = new Map(held.map(({ field, value, contact_id }) => [`${field}\n${value}`, contact_id]));
+  const holders = await holdersOf(
+    transaction,
+    said.flatMap(({ values }) => valueClaims(set, values)),
+  );
   return said.flatMap((one) => {
     const id = current.get(one.contactId)?.id;
     const row = id ? rows.get(id) : undefined;

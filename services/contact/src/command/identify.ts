@@ -6,18 +6,19 @@ import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/c
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { jsonBytes } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
-import { Fault } from "@tidings/rpc/fault";
+import { Fault, unavailable } from "@tidings/rpc/fault";
 import { addConsents } from "../belonging/consent.ts";
 import { companySaver } from "../company/save.ts";
 import { noteIdentifications } from "../contact/identifications.ts";
 import { contactMerged, mergeContacts } from "../contact/merge.ts";
-import { addNewContacts } from "../contact/new-contacts.ts";
+import { addHeldContacts } from "../contact/new-contacts.ts";
 import { type ContactContext, contactSaver } from "../contact/save.ts";
 import { wholeContacts } from "../contact/whole.ts";
 import type { Field, FieldCatalogue, FieldSet } from "../field/catalogue.ts";
 import { type FieldValues, withCustomValues } from "../field/values.ts";
 import { claimOf, isOutrun, valueClaims } from "../record/identifier.ts";
-import { type ContactRow, companiesOf, contactTable } from "../rows/contact.ts";
+import { type ContactRow, companiesOf } from "../rows/contact.ts";
+import { InvolvedSince, lockInvolved } from "./involved.ts";
 import { besideKnown, contradicts, messageOf, type Said } from "./said.ts";
 
 export interface Identifying {
@@ -48,17 +49,20 @@ export async function identifyAlone(
       });
     } catch (error) {
       // A value that nobody had when we looked may be somebody's since.
-      const isToRepeat = isOutrun(error) || (error instanceof Fault && error.reason === "TAKEN");
-      if (!isToRepeat || attempt === ATTEMPTS) throw error;
+      const isTaken = isOutrun(error) || (error instanceof Fault && error.reason === "TAKEN");
+      const isToRepeat = isTaken || error instanceof InvolvedSince;
+      if (isToRepeat && attempt < ATTEMPTS) continue;
+      throw error instanceof InvolvedSince ? unavailable(error) : error;
     }
   }
 }
 
 async function identify(identifying: Identifying, said: Said): Promise<number | Found> {
   const { contactId: sentId, command } = said;
+  const holders = await lockInvolved(identifying, said);
   const findTracked = command.isNew ? readContact : seenContact;
   const tracked = command.isKiosk ? undefined : await findTracked(identifying, sentId);
-  const known = await holderOf(identifying, said, tracked);
+  const known = newestOf(holders.filter(({ id: holderId }) => holderId !== tracked?.id));
   const chosen = await choose(identifying, said, { tracked, known });
   const id = chosen ? Number(chosen.row.id) : await begin(identifying, said, tracked);
   if (command.isNew && id !== sentId) leadOn(identifying, sentId, id);
@@ -125,21 +129,12 @@ async function seenContact(identifying: Identifying, id: number): Promise<Contac
   const { context, transaction, catalogue } = identifying;
   const known = await readContact(identifying, id);
   if (known || id <= 0) return known;
-  await addNewContacts(context, { transaction, set: catalogue.contact }, [{ id, at: Date.now() }]);
+  await addHeldContacts(context, { transaction, set: catalogue.contact }, [{ id, at: Date.now() }]);
   return readContact(identifying, id);
 }
 
-/** The newest other contact that has one of the unique values. */
-async function holderOf(
-  { transaction, catalogue }: Identifying,
-  { values }: Said,
-  tracked: ContactRow | undefined,
-): Promise<ContactRow | undefined> {
-  const claims = valueClaims(catalogue.contact, values);
-  const rows = await contactTable.lock(transaction, [], claims);
-  const others = rows.filter(({ id }) => id !== tracked?.id);
-  const newest = others.toSorted((one, other) => (ageOf(one) < ageOf(other) ? 1 : -1))[0];
-  return newest && withCustomValues(newest, catalogue.contact);
+function newestOf(rows: ContactRow[]): ContactRow | undefined {
+  return rows.toSorted((one, other) => (ageOf(one) < ageOf(other) ? 1 : -1))[0];
 }
 
 function ageOf({ date_added, id }: ContactRow): string {
@@ -212,7 +207,7 @@ async function begin(
   tracked: ContactRow | undefined,
 ): Promise<number> {
   const id = command.isKiosk || tracked || contactId <= 0 ? command.newContactId : contactId;
-  await addNewContacts(context, { transaction, set: catalogue.contact }, [{ id, at: Date.now() }]);
+  await addHeldContacts(context, { transaction, set: catalogue.contact }, [{ id, at: Date.now() }]);
   return id;
 }
 

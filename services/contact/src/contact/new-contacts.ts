@@ -28,18 +28,36 @@ const missingStatement = prepared(
 const beginning = advisoryLocksById("new_contacts");
 const LOCKS = 64;
 
+/** Has others wait who would begin a contact with one of these ids. Asked for before any contact is locked: those others lock contacts afterwards. */
+export function holdBeginnings(transaction: Transaction, ids: number[]): void {
+  if (ids.length === 0) return;
+  beginning.exclusive(
+    transaction,
+    ids.map((id) => id % LOCKS),
+  );
+}
+
 /** Adds contacts under ids that were taken for them. Those that are there already, or were merged into another, are left alone. */
 export async function addNewContacts(
+  context: ContactContext,
+  within: { transaction: Transaction; set: FieldSet },
+  contacts: NewContact[],
+): Promise<void> {
+  holdBeginnings(
+    within.transaction,
+    contacts.map(({ id }) => id),
+  );
+  await addHeldContacts(context, within, contacts);
+}
+
+/** The same for ids that are held, or that nobody else knows. */
+export async function addHeldContacts(
   { outbox }: ContactContext,
   { transaction, set }: { transaction: Transaction; set: FieldSet },
   contacts: NewContact[],
 ): Promise<void> {
   const wanted = new Map(contacts.map((contact) => [contact.id, contact]));
   if (wanted.size === 0) return;
-  beginning.exclusive(
-    transaction,
-    [...wanted.keys()].map((id) => id % LOCKS),
-  );
   const missing = await transaction.query(missingStatement, [[...wanted.keys()]]);
   const changes = missing.flatMap(({ id }) => {
     const contact = wanted.get(Number(id));

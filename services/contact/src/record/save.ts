@@ -140,9 +140,10 @@ async function loadBatch<M, C extends RecordChange, L>(
   const claims = usable.flatMap(({ change }) => valueClaims(set, change.values));
   const creatable = usable.filter(({ request }) => request.id === undefined || request.allowMissing);
   const changes = usable.map(({ change }) => change);
-  const [lookups, rows, newIds] = await Promise.all([
-    kind.lookUp(transaction, changes, call),
+  // Rows are locked before tags and addresses are made: all transactions wait for them in this order.
+  const [rows, lookups, newIds] = await Promise.all([
     kind.table.lock(transaction, ids, claims),
+    kind.lookUp(transaction, changes, call),
     kind.table.nextIds(transaction, creatable.length),
   ]);
   assertCurrent(catalogue, [...rows, ...newIds]);

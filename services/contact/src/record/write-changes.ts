@@ -5,7 +5,10 @@ import type { RecordTable } from "../rows/table.ts";
 import { claimsOf, missingClaims } from "./identifier.ts";
 import type { RowChange } from "./kind.ts";
 
-/** Writes records and what they claim: values given up first, so that another record of the batch can take them. */
+/**
+ * Writes records and what they claim: values given up first, so that another record of the batch can take them. All claims are one statement, in the
+ * order of the values, so that two batches with the same new values never wait for each other.
+ */
 export function writeChanges(
   transaction: Transaction,
   table: RecordTable,
@@ -19,10 +22,9 @@ export function writeChanges(
     transaction,
     edits.flatMap(({ before, row }) => missingClaims(claims(before), claims(row))),
   );
-  table.insert(transaction, added, added.flatMap(claims));
+  const ofAdded = added.flatMap(claims);
+  const ofEdits = edits.flatMap(({ before, row }) => missingClaims(claims(row), claims(before)));
+  table.insert(transaction, added, ofEdits.length === 0 ? ofAdded : []);
   table.update(transaction, edits);
-  table.claim(
-    transaction,
-    edits.flatMap(({ before, row }) => missingClaims(claims(row), claims(before))),
-  );
+  if (ofEdits.length > 0) table.claim(transaction, [...ofAdded, ...ofEdits]);
 }
