@@ -25,7 +25,13 @@ import { LEARNED_RATES } from "./rate/learned-rates.ts";
 import { CONSENTS_TAKEN, REPLY_TABLES } from "./reply/reply-tables.ts";
 import { MAIL_VALUES } from "./send/mail-values.ts";
 import { OPEN_DEVICE_TABLES } from "./send/open-devices.ts";
-import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES, WINNER_OF_SENDS } from "./send/send-tables.ts";
+import {
+  CATEGORY_SUBSCRIPTIONS,
+  MAIL_CLICKS,
+  SEND_TABLES,
+  VISITS_OF_HELD_CLICKS,
+  WINNER_OF_SENDS,
+} from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
 import {
   CHANNEL_LEDGERS,
@@ -242,4 +248,5 @@ export const migrations: Migrations = {
   "0087_mail_opens": statements("alter table mail_clicks add column download jsonb", ...OPEN_DEVICE_TABLES),
   "0088_mail_values": statements(...MAIL_VALUES),
   "0090_consents_taken": statements(...CONSENTS_TAKEN),
+  "0096_visits_of_held_clicks": statements(...VISITS_OF_HELD_CLICKS),
 };

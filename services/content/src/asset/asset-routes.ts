@@ -8,7 +8,7 @@ import { askedBy } from "../visit/asked.ts";
 import { newFactId } from "../visit/hit.ts";
 import { readParameters } from "../visit/parameters.ts";
 import type { RecordFact } from "../visit/record-facts.ts";
-import { keepDevice, keepNewDevice, visitOf } from "../visit/visit.ts";
+import { keepDevice, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { assetPath } from "./asset-address.ts";
 import type { Download } from "./download.ts";
@@ -88,7 +88,5 @@ async function recordAnswer(
     assetId: asset.id,
     code,
   });
-  // A download by a link of a mail may wait for its verdict. Its device has a contact then.
-  if (visit.device && !visitor) keepNewDevice(response, visit.device.id, settings);
-  else keepDevice(response, { visit, visitor }, settings);
+  keepDevice(response, { visit, visitor }, settings);
 }

@@ -6,6 +6,7 @@ import type { Call } from "@tidings/rpc/call";
 import { badRequest, invalid } from "@tidings/rpc/fault";
 import { Counter } from "prom-client";
 import type { ContactIds } from "../visit/contact-ids.ts";
+import { withHeldProof } from "../visit/held-visits.ts";
 import type { ShownVisitor, Sighting } from "../visit/sighting.ts";
 import { seeVisitors } from "../visit/visitors.ts";
 import { planFollowing, type Said } from "./follow-submission.ts";
@@ -170,7 +171,9 @@ export async function follow(
 ): Promise<ShownVisitor | undefined> {
   const { sighting, contactId } = sent;
   const isTracked = sighting !== undefined && !form.inKioskMode;
-  const { visitors } = await seeVisitors(transaction, ids, isTracked ? [sighting] : []);
+  // No scanner of mails sends a form: this reader does not wait for the verdict on the click.
+  const sightings = isTracked ? [await withHeldProof(transaction, sighting)] : [];
+  const { visitors } = await seeVisitors(transaction, ids, sightings);
   const visitor = sighting && visitors.get(sighting.deviceId);
   const [newContactId = 0] = await ids.take(1);
   planFollowing(transaction, {

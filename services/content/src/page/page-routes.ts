@@ -7,9 +7,10 @@ import { parseCookie, stringifySetCookie } from "cookie";
 import { type Request, type Response, Router } from "express";
 import { chooseTranslation } from "../family/choose-translation.ts";
 import type { FormInPage } from "../form/personal-form.ts";
-import type { Shown } from "../slot/record-shown.ts";
+import type { RecordShown } from "../slot/record-shown.ts";
 import { slotContents } from "../slot/slot-content.ts";
 import { askedBy } from "../visit/asked.ts";
+import { leadReader, readClick } from "../visit/click.ts";
 import type { FieldAliases } from "../visit/field-aliases.ts";
 import { type Hit, newFactId } from "../visit/hit.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
@@ -33,7 +34,7 @@ export interface PageRouteOptions {
   recordHit: RecordHit;
   fields: FieldAliases;
   contacts: KnownContacts;
-  recordShown: (shown: Shown) => Promise<void>;
+  recordShown: RecordShown;
   render: ReturnType<typeof pageRenderer>;
   addresses: PageAddresses;
   formInPage: FormInPage;
@@ -139,8 +140,11 @@ async function redirect(
   { status, to }: { status: number; to: PageRow },
 ): Promise<void> {
   await countPage(options, response, visiting, { page: visiting.found.page, code: status });
-  const { search } = new URL(visiting.request.url, options.settings.publicUrl);
-  response.redirect(status, options.addresses.pathOf(to) + search);
+  const { publicUrl, tokens } = options.settings;
+  const url = new URL(visiting.request.url, publicUrl);
+  const click = readClick(tokens.click, visiting.parameters.get("ct") ?? "");
+  if (click) leadReader(url, click, tokens.click);
+  response.redirect(status, options.addresses.pathOf(to) + url.search);
 }
 
 async function show(options: PageRouteOptions, response: Response, visiting: Visiting): Promise<void> {
@@ -158,8 +162,10 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
       visitor?.isProven ? contacts.fieldsOf(visitor.contactId, aliases) : new Map(),
     async slot(name) {
       const content = await contentOf(name);
-      if (content && visitor)
-        await recordShown({ contactId: visitor.contactId, dynamicContentId: content.id, slot: name });
+      if (content && visitor) {
+        const shown = { contactId: visitor.contactId, dynamicContentId: content.id, slot: name, at: hit.at };
+        await recordShown(shown, visitor.isWaiting ? hit.device?.id : undefined);
+      }
       return content?.content;
     },
     form: (id, pageId) =>

@@ -87,6 +87,12 @@ export const MAIL_CLICKS = [
   "create index mail_clicks_of_send on mail_clicks (send_hash)",
 ];
 
+/** SQL of a migration: visits to which clicks led wait with these. They have no target: they are no clicks. */
+export const VISITS_OF_HELD_CLICKS = [
+  "alter table mail_clicks alter target drop not null",
+  "create index mail_clicks_of_device on mail_clicks ((device ->> 'id'))",
+];
+
 /** SQL of a migration: the categories that contacts want, or do not want, to hear of. */
 export const CATEGORY_SUBSCRIPTIONS = [
   `create table category_subscriptions (

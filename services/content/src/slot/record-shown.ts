@@ -1,4 +1,5 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { factEvents } from "@tidings/messaging/fact-events";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { contactsByFate } from "@tidings/projection/contact-fates";
@@ -13,7 +14,12 @@ export interface Shown {
   dynamicContentId: number;
   /** The slot. */
   slot: string;
+  /** When, in milliseconds since 1970. */
+  at: number;
 }
+
+/** Records that a content was shown. `heldDeviceId`: the browser of a visitor who waits for a verdict. */
+export type RecordShown = (shown: Shown, heldDeviceId?: string) => Promise<void>;
 
 const SUBJECT = "tidings.content.dynamic_content.shown";
 const AT_ONCE = 2;
@@ -39,25 +45,45 @@ const countStatement = prepared(
    from (select * from json_to_recordset($1::json) as x (id integer, times integer) order by id) x where c.id = x.id`,
 );
 
-/** Records that contents were shown: those that come at the same time in one transaction, with their event. */
-export function shownRecorder({ database, outbox }: { database: Database; outbox: Outbox }) {
+const holdStatement = prepared(
+  "mail_clicks_show",
+  `update mail_clicks set hit = jsonb_set(hit, '{shown}', coalesce(hit -> 'shown', '[]') || $2::jsonb)
+   where id = (select id from mail_clicks where device ->> 'id' = $1 and hit is not null order by id desc limit 1) returning id`,
+);
+
+/** Records that contents were shown: those that come at the same time in one transaction. What a visitor saw who waits is kept with their latest hit. */
+export function shownRecorder({ database, outbox }: { database: Database; outbox: Outbox }): RecordShown {
   const record = coalesce(
     (all: Shown[]) =>
-      database.transaction(backgroundDeadline(), async (transaction) => {
-        const sent = all.map(({ contactId, dynamicContentId, slot }) => {
-          const { id, at } = newFactId(database.now());
-          const time = new Date(at).toISOString();
-          return { id, dynamic_content_id: dynamicContentId, contact_id: contactId, slot, at: time };
-        });
-        contactsByFate.hold(transaction, []);
-        const rows = await transaction.query(keepStatement, [JSON.stringify(sent)]);
-        const counts = Map.groupBy(all, ({ dynamicContentId }) => dynamicContentId);
-        const sums = [...counts].map(([id, { length: times }]) => ({ id, times }));
-        transaction.execute(countStatement, [JSON.stringify(sums)]);
-        const { schema, messageOf } = SHOWN_CONTENTS;
-        outbox.append(transaction, factEvents(SUBJECT, schema, rows, messageOf));
-      }),
+      database.transaction(backgroundDeadline(), (transaction) => recordShownIn(transaction, outbox, all)),
     { atOnce: AT_ONCE, itemsMax: GROUP_MAX },
   );
-  return (shown: Shown): Promise<void> => record("shown", shown);
+  return async (shown, heldDeviceId) => {
+    if (heldDeviceId === undefined) return record("shown", shown);
+    const values = [heldDeviceId, JSON.stringify(shown)];
+    const [held] = await database.query(holdStatement, values, backgroundDeadline());
+    if (!held) return record("shown", shown);
+  };
+}
+
+/** Records that contents were shown, as a part of a transaction, with their event. */
+export async function recordShownIn(transaction: Transaction, outbox: Outbox, all: Shown[]): Promise<void> {
+  if (all.length === 0) return;
+  const sent = all.map(({ contactId, dynamicContentId, slot, at }) => {
+    const time = new Date(at).toISOString();
+    return {
+      id: newFactId(at).id,
+      dynamic_content_id: dynamicContentId,
+      contact_id: contactId,
+      slot,
+      at: time,
+    };
+  });
+  contactsByFate.hold(transaction, []);
+  const rows = await transaction.query(keepStatement, [JSON.stringify(sent)]);
+  const counts = Map.groupBy(all, ({ dynamicContentId }) => dynamicContentId);
+  const sums = [...counts].map(([id, { length: times }]) => ({ id, times }));
+  transaction.execute(countStatement, [JSON.stringify(sums)]);
+  const { schema, messageOf } = SHOWN_CONTENTS;
+  outbox.append(transaction, factEvents(SUBJECT, schema, rows, messageOf));
 }

@@ -7,7 +7,7 @@ import { readParameters } from "../visit/parameters.ts";
 import type { See } from "../visit/record-hits.ts";
 import { keepDevice, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
-import type { Shown } from "./record-shown.ts";
+import type { RecordShown } from "./record-shown.ts";
 import { slotContents } from "./slot-content.ts";
 import { withoutScripts } from "./without-scripts.ts";
 
@@ -16,7 +16,7 @@ export interface SlotRouteOptions {
   settings: VisitSettings;
   see: See;
   contacts: KnownContacts;
-  recordShown: (shown: Shown) => Promise<void>;
+  recordShown: RecordShown;
 }
 
 /** `GET /dwc/<slot>`: the content of a slot for this visitor, without scripts; 204 where the page's own stays. */
@@ -32,7 +32,8 @@ export function slotRoutes({ database, settings, see, contacts, recordShown }: S
     const found = await slotContents({ database, contacts }, visitor)(slot);
     keepDevice(response, { visit, visitor }, settings);
     if (!found || !visitor) return void response.status(204).end();
-    await recordShown({ contactId: visitor.contactId, dynamicContentId: found.id, slot });
+    const shown = { contactId: visitor.contactId, dynamicContentId: found.id, slot, at: visit.at };
+    await recordShown(shown, visitor.isWaiting ? device.id : undefined);
     const content = withoutScripts(found.content);
     response.json({ content, id: visitor.shownContactId, sid: device.id, device_id: device.id });
   });

@@ -8,6 +8,7 @@ export interface Click {
   /** The channel and the message: `email`, 7. */
   channel: string;
   channelId: number;
+  /** The email in which the link stands. A link to which another one led has none: it is no second click in the mail. */
   emailId?: number;
   /** The send whose mail the link stands in. */
   sendHash?: string;
@@ -20,6 +21,16 @@ export function signClick(
   { contactId, channel, channelId, emailId, sendHash }: Click,
 ): string {
   return tokens.sign([contactId ?? "", channel, channelId, emailId ?? "", sendHash ?? ""].join(" "));
+}
+
+/** Gives the address of a page of ours the reader whom a link of a message led there, with the message. */
+export function leadReader(
+  url: URL,
+  { contactId, channel, channelId, sendHash }: Click,
+  tokens: PublicTokens,
+): void {
+  const led = { contactId, channel, channelId, ...(sendHash && { sendHash }) };
+  url.searchParams.set("ct", signClick(tokens, led));
 }
 
 /** Undefined for a token that is not ours. */

@@ -3,7 +3,8 @@ import { timeOfId } from "./hit.ts";
 
 const deviceStatement = prepared(
   "page_hits_device",
-  "select tracking_id from page_hits where id = $1 and date_hit = $2",
+  `select tracking_id from page_hits where id = $1 and date_hit = $2
+   union all select device ->> 'id' from mail_clicks where id = $1`,
 );
 
 /** The browser of a hit; undefined for one that may not be known. */

@@ -16,6 +16,8 @@ export interface Hit extends PageFact {
   tags: string;
   /** `pixel`: an image sent them; else a script, or the address of the page. */
   saidBy?: "pixel" | undefined;
+  /** When its visitor left, in milliseconds since 1970, where that is known before the hit is recorded. */
+  leftAt?: number;
 }
 
 /** An id for something that happened at this time, in milliseconds since 1970, and that time. */

@@ -143,7 +143,8 @@ test("contents that were shown are listed with the number of times, and none of 
     deadline(),
   );
   const record = shownRecorder(visits());
-  const shown = (contactId: number) => record({ contactId, dynamicContentId: 3, slot: "top" });
+  const shown = (contactId: number) =>
+    record({ contactId, dynamicContentId: 3, slot: "top", at: Date.now() });
   await Promise.all([50, 51, 52, 50, 53].map(shown));
   await shown(50);
   const facts = latest(

@@ -2,10 +2,10 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { backgroundDeadline } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { factEvents } from "@tidings/messaging/fact-events";
-import type { Outbox } from "@tidings/messaging/outbox";
 import type { FactKind, FactRow } from "./fact-kind.ts";
 import { insertFacts } from "./fact-table.ts";
 import { groupCommit } from "./group-commit.ts";
+import type { Hold } from "./held-visits.ts";
 import { isKept, meetVisitors } from "./meet-visitors.ts";
 import type { Visits } from "./record-hits.ts";
 import type { Visitor } from "./sighting.ts";
@@ -29,13 +29,14 @@ export type RecordFact<F extends VisitFact> = (fact: F) => Promise<Visitor | und
 export function factRecorder<F extends VisitFact, S extends DescMessage>(
   visits: Visits,
   kind: RecordedKind<F, S>,
-  hold?: (transaction: Transaction, outbox: Outbox, facts: F[]) => Promise<F[]>,
+  hold: Hold<F> = async (_transaction, _outbox, facts) => ({ judged: facts, waiting: new Map() }),
 ): RecordFact<F> {
   const record = judgedFactRecorder(visits, kind);
   return groupCommit((sent) =>
-    visits.database.transaction(backgroundDeadline(), async (transaction) =>
-      record(transaction, hold ? await hold(transaction, visits.outbox, sent) : sent),
-    ),
+    visits.database.transaction(backgroundDeadline(), async (transaction) => {
+      const { judged, waiting } = await hold(transaction, visits.outbox, sent);
+      return new Map([...(await record(transaction, judged)), ...waiting]);
+    }),
   );
 }
 

@@ -10,6 +10,7 @@ import { countHits } from "./count-hits.ts";
 import { type FactRow, factReader } from "./fact-kind.ts";
 import { columnsIn, insertFacts } from "./fact-table.ts";
 import { groupCommit } from "./group-commit.ts";
+import { type Hold, heldProofs, leaveHeld, waitingVisitor } from "./held-visits.ts";
 import { type Hit, timeOfId } from "./hit.ts";
 import { planIdentifications, type SaidOfVisitor } from "./identify.ts";
 import { countedVerdict, isKept, type Met, meetVisitors, sightingsOf } from "./meet-visitors.ts";
@@ -38,8 +39,7 @@ export interface Visits {
 
 /** The parts that hits are recorded with. */
 export interface HitsRecording extends Visits {
-  /** Answers the hits that are recorded now; it keeps the others until their verdict is final. */
-  holdHits(transaction: Transaction, outbox: Outbox, hits: Hit[]): Promise<Hit[]>;
+  holdHits: Hold<Hit>;
 }
 
 /** Records a hit and answers who the visitor is, once it is durable; undefined for a machine, and for who may not be known. */
@@ -55,6 +55,8 @@ export type See = (fact: VisitFact) => Promise<Visitor | undefined>;
 export function visitorSeer({ database, outbox, ids }: Visits): See {
   return async (fact) =>
     database.transaction(backgroundDeadline(), async (transaction) => {
+      const proof = fact.device && (await heldProofs(transaction, [fact.device.id])).get(fact.device.id);
+      if (proof) return waitingVisitor(proof.contactId);
       const { visitors, events } = await seeVisitors(transaction, ids, sightingsOf(fact));
       outbox.append(transaction, events);
       return visitors.get(fact.device?.id ?? "");
@@ -67,6 +69,8 @@ export type Leave = (leaving: Leaving) => Promise<void>;
 export function leavingRecorder({ database, outbox }: Visits): Leave {
   return async (leaving) =>
     database.transaction(backgroundDeadline(), async (transaction) => {
+      // A hit that waits is asked about first: while it is recorded this waits for the commit.
+      leaveHeld(transaction, leaving);
       const left = await leave(transaction, [leaving]);
       outbox.append(
         transaction,
@@ -77,25 +81,25 @@ export function leavingRecorder({ database, outbox }: Visits): Leave {
 
 /** Records hits in one transaction. */
 async function recordHits(visits: HitsRecording, hits: Hit[]): Promise<ReadonlyMap<Hit, Visitor>> {
-  const { visitors, facts } = await visits.database.transaction(backgroundDeadline(), (transaction) =>
+  const { visitors } = await visits.database.transaction(backgroundDeadline(), (transaction) =>
     recordHitsIn(transaction, visits, hits),
   );
   groupSize.observe(hits.length);
-  for (const hit of facts) recorded.inc({ verdict: countedVerdict(hit) });
   return visitors;
 }
 
 /**
- * Records hits as a part of a transaction: rows, counters, what follows from them, and their events. Clicks in mails that nobody has read yet
- * are kept, and recorded when it is known whether a person made them.
+ * Records hits as a part of a transaction: rows, counters, what follows from them, and their events. Clicks in mails that nobody has read yet, and the
+ * visits to which they led, are kept, and recorded when it is known whether a person made them.
  */
 export async function recordHitsIn(
   transaction: Transaction,
   visits: HitsRecording,
   arrived: Hit[],
 ): Promise<Met<Hit>> {
-  const { outbox } = visits;
-  return recordJudgedHitsIn(transaction, visits, await visits.holdHits(transaction, outbox, arrived));
+  const { judged, waiting } = await visits.holdHits(transaction, visits.outbox, arrived);
+  const met = await recordJudgedHitsIn(transaction, visits, judged);
+  return { ...met, visitors: new Map([...met.visitors, ...waiting]) };
 }
 
 /** The same of hits whose verdict is final. */
@@ -110,7 +114,7 @@ export async function recordJudgedHitsIn(
   const facts = hits.filter(isKept);
   const leavings = leavingsOf(hits, visitorOf);
   const rows = facts.map((hit) => {
-    const leftAt = leavings.within.get(hit.id);
+    const leftAt = hit.leftAt ?? leavings.within.get(hit.id);
     return rowOf(hit, visitorOf(hit), { isUnique: unique.has(hit), leftAt });
   });
   transaction.execute(insertStatement, [JSON.stringify(rows)]);
@@ -126,6 +130,9 @@ export async function recordJudgedHitsIn(
       (hits) => ({ hits }),
     ),
   ]);
+  transaction.afterCommit(() => {
+    for (const hit of hits) recorded.inc({ verdict: countedVerdict(hit) });
+  });
   return met;
 }
 

@@ -5,7 +5,7 @@ import { publicPathOf } from "@tidings/rpc/public-paths";
 import type { Log } from "@tidings/runtime/log";
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import { LRUCache } from "lru-cache";
-import { type Click, readClick, signClick, sourceOf } from "./click.ts";
+import { type Click, leadReader, readClick, sourceOf } from "./click.ts";
 import { newFactId } from "./hit.ts";
 import { utmOf } from "./page-hit.ts";
 import { readParameters } from "./parameters.ts";
@@ -121,19 +121,12 @@ async function fillFields(
   );
 }
 
-/**
- * A landing page of ours is given its reader by a signed link, and so has their values at once: the click itself may wait for its verdict. The link names
- * neither the email nor the send, since the page is no second click in the mail.
- */
-function withReader(
-  target: string,
-  { contactId, channel, channelId }: Click,
-  { publicUrl, tokens }: VisitSettings,
-): string {
+/** A landing page of ours is given its reader by a signed link, and so has their values at once. Its visit waits with the click for their verdict. */
+function withReader(target: string, click: Click, { publicUrl, tokens }: VisitSettings): string {
   const url = new URL(target);
   const isPage = url.origin === new URL(publicUrl).origin && publicPathOf(url.pathname)?.path === "/";
-  if (!isPage || contactId === undefined) return target;
-  url.searchParams.set("ct", signClick(tokens.click, { contactId, channel, channelId }));
+  if (!isPage || click.contactId === undefined) return target;
+  leadReader(url, click, tokens.click);
   return url.href;
 }
 

@@ -58,4 +58,6 @@ export interface Visitor extends ShownVisitor {
   proof: Proof;
   /** The visitor has agreed to be recognised, and had not before. */
   isAgreeing: boolean;
+  /** Nothing of the visit is recorded before the click that led to it has its verdict. */
+  isWaiting?: boolean;
 }

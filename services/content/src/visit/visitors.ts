@@ -85,7 +85,7 @@ export async function seeVisitors(
   );
   takeBack(transaction, byDevice, repeated);
   const visitors = new Map([...met].map(([id, { visitor }]) => [id, visitor]));
-  await prove(transaction, visitors, [...latest.values()]);
+  await prove(transaction, visitors, sightings);
   const others = sightings.filter((sighting) => !repeated.has(sighting));
   return { visitors, events: visitorEvents(seenOnce(others, visitors)), repeated };
 }
@@ -205,16 +205,21 @@ const proveStatement = prepared(
    from proof p where d.id = p.id and (not d.is_proven or d.contact_id <> p.contact_id) returning d.id, d.contact_id`,
 );
 
-/** A visitor with a signed link is the contact that it was signed for, and was so before: what the device had begun is merged in. */
+/** A visitor with a signed link is the contact that the latest one was signed for, and was so before: what the device had begun is merged in. */
 async function prove(
   transaction: Transaction,
   visitors: Map<string, Visitor>,
   sightings: Sighting[],
 ): Promise<void> {
-  const proofs = sightings.flatMap(({ deviceId, provenContactId }) => {
-    const visitor = visitors.get(deviceId);
-    const isNews = visitor && (!visitor.isProven || visitor.contactId !== provenContactId);
-    return provenContactId !== undefined && isNews ? [{ id: deviceId, contact_id: provenContactId }] : [];
+  const proven = new Map(
+    sightings.flatMap(({ deviceId, provenContactId }) =>
+      provenContactId === undefined ? [] : [[deviceId, provenContactId] as const],
+    ),
+  );
+  const proofs = [...proven].flatMap(([id, contactId]) => {
+    const visitor = visitors.get(id);
+    const isNews = visitor && (!visitor.isProven || visitor.contactId !== contactId);
+    return isNews ? [{ id, contact_id: contactId }] : [];
   });
   if (proofs.length === 0) return;
   const merges: Merge[] = [];

@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { backgroundDeadline, prepared } from "@tidings/database/database";
 import { factEvents } from "@tidings/messaging/fact-events";
 import { VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
+import { forgetHeld } from "./held-visits.ts";
 import { addressOf } from "./page-hit.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Visits } from "./record-hits.ts";
@@ -26,6 +27,7 @@ export function withdrawal({ database, outbox }: Visits, settings: VisitSettings
     if (!device || device.isNew) return;
     const url = addressOf(parameters.get("page_url") ?? "") || addressOf(referer);
     await database.transaction(backgroundDeadline(), async (transaction) => {
+      forgetHeld(transaction, device.id);
       const forgotten = await transaction.query(forgetStatement, [device.id]);
       const visitors = forgotten.map(({ contact_id }) => ({
         contactId: Number(contact_id),
