@@ -14,8 +14,8 @@ import {
   sentMembers,
 } from "./broadcast-json.ts";
 
-/** A method about broadcasts: its descriptor, which names the operation and its right, and the call of it. */
-interface Method<I, O> {
+/** A method: its descriptor, which names the operation and its right, and the call of it. */
+export interface Method<I, O> {
   rpc: DescMethod;
   call(request: I, options: Outgoing): Promise<O>;
 }

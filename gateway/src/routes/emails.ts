@@ -2,7 +2,7 @@ import { EmailMethodService, EmailSchema } from "@tidings/proto/tidings/content/
 import type { SendProgress } from "@tidings/proto/tidings/content/v1/ledger";
 import { EmailTestSchema } from "@tidings/proto/tidings/content/v1/variant_test";
 import { jsonBytes, parseJson } from "@tidings/resource/json-member";
-import { jsonAnswer, messageAnswer } from "../route/answer.ts";
+import { jsonAnswer } from "../route/answer.ts";
 import { idInMember, objectBody } from "../route/body-form.ts";
 import { entityId, uuid } from "../route/parameter.ts";
 import { idIn, type QueryForm } from "../route/query-form.ts";
@@ -12,6 +12,7 @@ import { sentMembers } from "./broadcast-json.ts";
 import { broadcastRoutes } from "./broadcasts.ts";
 import type { RoutesContext } from "./routes-context.ts";
 import { isOpenSend } from "./send-progress.ts";
+import { variantTestRoutes } from "./variant-tests.ts";
 
 const TO_CONTACT = objectBody({
   type: "object",
@@ -171,23 +172,10 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
         return { success: true, recipients: parseJson(recipients) };
       },
     }),
-    route({
-      method: "GET",
-      path: "/emails/:id/test",
-      summary: "Get how the A/B test of an email stands",
-      rpc: rpc.getEmailTest,
-      parameters: { id: entityId("emails", "view") },
-      answer: messageAnswer("test", EmailTestSchema),
-      handle: ({ parameters, options }) => emails.getEmailTest(parameters, options),
-    }),
-    route({
-      method: "POST",
-      path: "/emails/:id/winner",
-      summary: "Make a variant of an email the winner of its A/B test",
-      rpc: rpc.makeEmailWinner,
-      parameters: { id: entityId("emails", "edit") },
-      answer: messageAnswer("email", EmailSchema),
-      handle: ({ parameters, options }) => emails.makeEmailWinner(parameters, options),
+    ...variantTestRoutes("email", {
+      words: "an email",
+      test: { rpc: rpc.getEmailTest, call: emails.getEmailTest, schema: EmailTestSchema },
+      winner: { rpc: rpc.makeEmailWinner, call: emails.makeEmailWinner, schema: EmailSchema },
     }),
     route({
       method: "GET",

@@ -5,7 +5,8 @@ import type {
   NotificationMethodService,
 } from "@tidings/proto/tidings/content/v1/notification";
 import type { Handlers } from "@tidings/rpc/definition";
-import { listedMembers, type TextLedgerOptions, textLedger } from "../text/text-ledger.ts";
+import type { LedgerOptions } from "../send/channel-ledger.ts";
+import { listedMembers, textLedger } from "../text/text-ledger.ts";
 import { factReader } from "../visit/fact-kind.ts";
 import { readContent } from "./notification-content.ts";
 import { NOTIFICATION_KIND } from "./notification-kind.ts";
@@ -16,7 +17,7 @@ const ledgerOf = textLedger(NOTIFICATION_KIND, {
 });
 
 /** The ledger of notifications as callers see it. */
-export function notificationMethods(options: TextLedgerOptions): Handlers<typeof NotificationMethodService> {
+export function notificationMethods(options: LedgerOptions): Handlers<typeof NotificationMethodService> {
   const { list, resolve, replay } = ledgerOf(options);
   return { listNotificationSends: list, resolveNotificationSend: resolve, replayNotificationSends: replay };
 }

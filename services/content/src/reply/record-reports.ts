@@ -3,10 +3,10 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { type Found, sendFinder } from "../callback/find-sends.ts";
+import { recounted } from "../send/ledger-rows.ts";
 import { type Refusal, RefusalReason } from "../send/refusals.ts";
 import { SendState } from "../send/send-tables.ts";
 import { SMS_FACTS } from "../text/sms-facts.ts";
-import { recounted } from "../text/text-ledger.ts";
 import type { ReportKind, TextReport } from "./text-event.ts";
 
 export interface Recording {

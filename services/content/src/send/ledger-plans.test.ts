@@ -10,7 +10,8 @@ import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { noticeMethods } from "../notice/list-notices.ts";
 import { smsLedgerMethods } from "../text/sms-ledger.ts";
-import { type LedgerOptions, ledgerMethods } from "./ledger.ts";
+import type { LedgerOptions } from "./channel-ledger.ts";
+import { ledgerMethods } from "./ledger.ts";
 import { bulkLane, type Send } from "./send-queue.ts";
 
 const ROWS = 50_000;
@@ -84,9 +85,9 @@ test("a page of the ledgers of mails, text messages and notices, and a start tha
   assert.ok(startingPages < PAGES_MAX, `${starting} read ${startingPages} pages`);
   for (const states of ["{sent,failed,waiting}", "{failed}"])
     for (const execute of [
-      `sends_of_email(1, ${LAST}, 10, null, '${states}')`,
-      `sends_of_contact(7, ${LAST}, 10, null, '${states}')`,
-      `sends_unknown(null, ${LAST}, 10, null, '{unknown}')`,
+      `sends_of_email(1, null, ${LAST}, 10, null, '${states}')`,
+      `sends_of_contact(null, 7, ${LAST}, 10, null, '${states}')`,
+      `sends_unknown(null, null, ${LAST}, 10, null, '{unknown}')`,
       `text_sends_of_sms(1, null, ${LAST}, 10, null, '${states}')`,
       `text_sends_of_contact(null, 7, ${LAST}, 10, null, '${states}')`,
       `text_sends_unknown(null, null, ${LAST}, 10, null, '{unknown}')`,

@@ -73,6 +73,12 @@ export function resolvedRow(table: string, isSeen: string): string {
    )`;
 }
 
+/** SQL: the query `recounted`, which has the broadcasts of changed sends counted anew. */
+export function recounted(changed: string): string {
+  return `recounted as (
+    update broadcasts b set counts = null from (select distinct broadcast_id as id from ${changed}) c where b.id = c.id),`;
+}
+
 /**
  * SQL: the next rows in each of the states `states`, backwards, and of these a page. A range of one state, in place of an equality, has the planner read the
  * index that ends with state and id: that of the id alone is as long as the table.

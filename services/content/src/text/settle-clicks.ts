@@ -1,9 +1,9 @@
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
+import { recounted } from "../send/ledger-rows.ts";
 import type { Hit } from "../visit/hit.ts";
 import { SMS_FACTS } from "./sms-facts.ts";
-import { recounted } from "./text-ledger.ts";
 
 /**
  * Links of a text message name its contact, and no send: they would be longer, and a longer text is sent as more messages. So a click proves a send only where no other

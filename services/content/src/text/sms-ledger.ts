@@ -3,9 +3,10 @@ import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { SmsMethodService, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
 import type { Handlers } from "@tidings/rpc/definition";
+import type { LedgerOptions } from "../send/channel-ledger.ts";
 import { SMS_KIND } from "./sms-kind.ts";
 import { SMS } from "./text-channel.ts";
-import { listedMembers, type TextLedgerOptions, textLedger } from "./text-ledger.ts";
+import { listedMembers, textLedger } from "./text-ledger.ts";
 
 const ledgerOf = textLedger(SMS_KIND, {
   columns: ["undelivered", "date_undelivered", "date_delivered"],
@@ -14,7 +15,7 @@ const ledgerOf = textLedger(SMS_KIND, {
 
 /** The ledger of text messages as callers see it. */
 export function smsLedgerMethods(
-  options: TextLedgerOptions,
+  options: LedgerOptions,
 ): Pick<Handlers<typeof SmsMethodService>, "listSmsSends" | "resolveSmsSend" | "replaySmsSends"> {
   const { list, resolve, replay } = ledgerOf(options);
   return { listSmsSends: list, resolveSmsSend: resolve, replaySmsSends: replay };

@@ -2,13 +2,14 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Row } from "@tidings/database/statement";
 import type { ListedTweetSchema, TweetMethodService } from "@tidings/proto/tidings/content/v1/tweet";
 import type { Handlers } from "@tidings/rpc/definition";
-import { listedMembers, type TextLedgerOptions, textLedger } from "../text/text-ledger.ts";
+import type { LedgerOptions } from "../send/channel-ledger.ts";
+import { listedMembers, textLedger } from "../text/text-ledger.ts";
 import { TWEET_KIND } from "./tweet-kind.ts";
 
 const ledgerOf = textLedger(TWEET_KIND, { columns: ["provider_id"], toSend: listed });
 
 /** The ledger of tweets as callers see it. */
-export function tweetMethods(options: TextLedgerOptions): Handlers<typeof TweetMethodService> {
+export function tweetMethods(options: LedgerOptions): Handlers<typeof TweetMethodService> {
   const { list, resolve, replay } = ledgerOf(options);
   return { listTweetSends: list, resolveTweetSend: resolve, replayTweetSends: replay };
 }
