@@ -66,7 +66,7 @@ const POLL_MS = 1_000;
 const SHARE = 200;
 const HELD_MAX = 1_000;
 const RETRY_MS = 250;
-/** Outcomes within this time are recorded together, unless half of all messages in hand wait for that. */
+/** Outcomes within this time are recorded together, unless all messages in hand wait for that: their connections are then free together, too. */
 const GATHER_MS = 8;
 
 /** Sends what is due in a lane until it is stopped. Any number of processes may do so side by side. */
@@ -76,7 +76,7 @@ export function startLane<S extends Claimed>(
 ): Worker {
   const recordTogether = coalesce(record);
   let inHand = 0;
-  const gathered = gather({ waitMs: GATHER_MS, isEnough: (count) => 2 * count >= inHand });
+  const gathered = gather({ waitMs: GATHER_MS, isEnough: (count) => count >= inHand });
   const recorded = async (job: S, outcome: SendOutcome | undefined) => {
     await gathered();
     if (outcome !== undefined) await throughOutages(() => recordTogether(name, { job, outcome }));
