@@ -115,6 +115,29 @@ test("a statement that nobody waited for fails the transaction with all it wrote
   assert.deepEqual(await tags("half"), []);
 });
 
+test("a transaction of one trip is whole or fails as a whole, and its COMMIT does not wait for the answers of its statements", async () => {
+  const oneTrip = <T>(work: (transaction: Transaction) => Promise<T>) =>
+    database.transaction(soon(), work, { isOneTrip: true });
+  const written = oneTrip(({ execute, query }) => {
+    execute(insert("trip 1"));
+    return query({ text: "insert into tags (tag) values ('trip 2') returning tag" });
+  });
+  assert.deepEqual(await written, [{ tag: "trip 2" }]);
+  const failing = oneTrip(({ execute, query }) => {
+    execute(insert("trip 3"));
+    return query(insert("trip 1"));
+  });
+  await assert.rejects(failing, (error) => violatedConstraint(error) === "tags_tag_key");
+  assert.deepEqual(await tags("trip"), ["trip 1", "trip 2"]);
+  // What is sent once an answer is there comes behind the COMMIT.
+  const late = oneTrip(async ({ query }) => {
+    await query(insert("trip 4"));
+    return query({ text: "select pg_current_xact_id_if_assigned()::text as id" });
+  });
+  assert.deepEqual(await late, [{ id: null }]);
+  assert.deepEqual(await tags("trip"), ["trip 1", "trip 2", "trip 4"]);
+});
+
 test("a failure of the work rolls back, and the connection is good for the next", async () => {
   const failing = run(async (transaction) => {
     transaction.execute(insert("undone"));

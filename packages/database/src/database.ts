@@ -208,7 +208,10 @@ export function queryByIndex(
   values: unknown[],
   deadlineMs = backgroundDeadline(),
 ): Promise<Row[]> {
-  return database.transaction(deadlineMs, ({ query }) => query(statement, values), { byIndex: true });
+  return database.transaction(deadlineMs, ({ query }) => query(statement, values), {
+    byIndex: true,
+    isOneTrip: true,
+  });
 }
 
 /** A deadline for work that nobody waits for: the relay, the delivery, clean-up. */

@@ -29,22 +29,25 @@ export interface TransactionOptions {
    * was small would read all of it once it has grown.
    */
   byIndex?: boolean | undefined;
+  /** `work` sends all statements before it waits for any: COMMIT travels with them, and where one fails it takes the others back. */
+  isOneTrip?: boolean | undefined;
 }
 
 /** Runs `work` on a connection between BEGIN and COMMIT. */
 export async function runTransaction<T>(
   client: PoolClient,
   work: (transaction: Transaction) => Promise<T>,
-  { lockWaitMs, byIndex = false }: TransactionOptions,
+  { lockWaitMs, byIndex = false, isOneTrip = false }: TransactionOptions,
 ): Promise<T> {
   const listeners: (() => void)[] = [];
   const { transaction, pending } = partOf(client, listeners);
   transaction.execute(byIndex ? BEGIN_BY_INDEX : BEGIN);
   if (lockWaitMs !== undefined) transaction.execute({ text: `set local lock_timeout = ${lockWaitMs}` });
   try {
-    const result = await work(transaction);
+    const working = work(transaction);
+    if (!isOneTrip) await working;
     transaction.execute(COMMIT);
-    await Promise.all(pending);
+    const [result] = await Promise.all([working, ...pending]);
     for (const listener of listeners) listener();
     return result;
   } catch (error) {
