@@ -129,7 +129,7 @@ test("a transaction of one trip is whole or fails as a whole, and its COMMIT doe
   });
   await assert.rejects(failing, (error) => violatedConstraint(error) === "tags_tag_key");
   assert.deepEqual(await tags("trip"), ["trip 1", "trip 2"]);
-  // What is sent once an answer is there comes behind the COMMIT.
+  // A statement that waits for an answer comes behind the COMMIT.
   const late = oneTrip(async ({ query }) => {
     await query(insert("trip 4"));
     return query({ text: "select pg_current_xact_id_if_assigned()::text as id" });
