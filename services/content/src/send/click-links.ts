@@ -11,20 +11,21 @@ export interface ClickLinks {
 
 export function clickLinks(keys: string[], publicUrl: string): (click: Click) => ClickLinks {
   const tokens = publicTokens(keys, "click");
+  const redirects = new URL("/r/", publicUrl).href;
   return (click) => {
     // All links of a message have the same token: it is signed once.
     const token = signClick(tokens, click);
-    const withToken = (url: URL) => {
-      url.searchParams.set("ct", token);
-      return url.href;
-    };
     return {
+      // A mail has tens of them, so that none is parsed as a URL.
       tracked(redirectId, parameters = []) {
-        const url = new URL(`/r/${redirectId}`, publicUrl);
-        for (const [name, value] of parameters) url.searchParams.set(name, value);
-        return withToken(url);
+        const before = parameters.length > 0 ? `${new URLSearchParams(parameters)}&` : "";
+        return `${redirects}${encodeURIComponent(redirectId)}?${before}ct=${token}`;
       },
-      page: (address) => withToken(new URL(address)),
+      page(address) {
+        const url = new URL(address);
+        url.searchParams.set("ct", token);
+        return url.href;
+      },
     };
   };
 }

@@ -11,6 +11,8 @@ export interface LinkedSend {
 
 /** The addresses that a mail has of its own, each with a signed token. No address of a person stands in any. */
 export interface MailLinks {
+  /** The host of all of them. */
+  host: string;
   unsubscribe(send: LinkedSend): string;
   /** Where the contact refuses everything, also where preferences can be chosen. */
   refuseAll(send: LinkedSend): string;
@@ -32,7 +34,7 @@ export function mailLinks(keys: string[], publicUrl: string, inboxAddress?: stri
     open: publicTokens(keys, "open"),
     "web view": publicTokens(keys, "web view"),
   };
-  const address = (path: string) => new URL(path, publicUrl);
+  const { href: base, hostname: host } = new URL("/", publicUrl);
   const clicks = clickLinks(keys, publicUrl);
   const known = new WeakMap<LinkedSend, ClickLinks>();
   const clicksOf = (send: LinkedSend) => {
@@ -42,11 +44,19 @@ export function mailLinks(keys: string[], publicUrl: string, inboxAddress?: stri
     known.set(send, links);
     return links;
   };
+  const unsubscribes = new WeakMap<LinkedSend, string>();
+  // HTML, text and header of a mail have the same token: it is signed once.
+  const unsubscribeToken = (send: LinkedSend) => {
+    const token = unsubscribes.get(send) ?? signed(tokens.unsubscribe, send);
+    unsubscribes.set(send, token);
+    return token;
+  };
   return {
-    unsubscribe: (send) => address(`/email/unsubscribe/${signed(tokens.unsubscribe, send)}`).href,
-    refuseAll: (send) => address(`/email/dnc/${signed(tokens.unsubscribe, send)}`).href,
-    webView: (send) => address(`/email/view/${signed(tokens["web view"], send)}`).href,
-    pixel: (send) => address(`/email/${signed(tokens.open, send)}.gif`).href,
+    host,
+    unsubscribe: (send) => `${base}email/unsubscribe/${unsubscribeToken(send)}`,
+    refuseAll: (send) => `${base}email/dnc/${unsubscribeToken(send)}`,
+    webView: (send) => `${base}email/view/${signed(tokens["web view"], send)}`,
+    pixel: (send) => `${base}email/${signed(tokens.open, send)}.gif`,
     tracked: (send, redirectId, parameters) => clicksOf(send).tracked(redirectId, parameters),
     page: (send, target) => clicksOf(send).page(target),
     returnAddresses: inboxAddress === undefined ? undefined : returnAddresses(keys, inboxAddress),

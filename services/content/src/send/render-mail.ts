@@ -52,12 +52,10 @@ export async function renderMail(
     });
   const looks = ({ subject, signature }: { subject?: string; signature?: Html | undefined }) => {
     const inContent = (token: NamedToken): string | Html | undefined => {
-      const given = reader.tokens.get(
-        token.argument === undefined ? token.name : `${token.name}=${token.argument}`,
-      );
+      const given = reader.tokens.size > 0 ? reader.tokens.get(nameOf(token)) : undefined;
       if (given !== undefined) return { markup: given };
       return (
-        found.get(keyOf(token)) ??
+        (found.size > 0 ? found.get(keyOf(token)) : undefined) ??
         ownValue(token, { subject, utm: template.utm, signature }, reader, parts.links)
       );
     };
@@ -133,6 +131,11 @@ function ownValue(
 
 function isSignature({ name, argument }: NamedToken): boolean {
   return name === "signature" || (name === "ownerfield" && argument === "signature");
+}
+
+/** A token by which a send gives its value. */
+function nameOf({ name, argument }: NamedToken): string {
+  return argument === undefined ? name : `${name}=${argument}`;
 }
 
 /** The tokens that are a link in HTML, in words where there are none. */

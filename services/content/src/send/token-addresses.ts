@@ -19,13 +19,22 @@ export async function tokenAddresses(
   linked: (address: string) => string,
   { addressOfPage, addressOfAsset }: TokenAddressOptions,
 ): Promise<Map<string, string | undefined>> {
-  const addressOf = async ({ name, argument = "" }: NamedToken) => {
-    const find = { pagelink: addressOfPage, assetlink: addressOfAsset }[name];
-    const address = await find?.(argument);
-    return address && linked(address);
-  };
+  const finds = new Map([
+    ["pagelink", addressOfPage],
+    ["assetlink", addressOfAsset],
+  ]);
+  // Most mails have none of them, and tens of other tokens.
+  const sought = tokens.flatMap((token) => {
+    const find = finds.get(token.name);
+    return find ? [{ token, find }] : [];
+  });
   const addresses = new Map<string, string | undefined>();
-  for (const slice of slices(tokens, TOKENS_AT_ONCE))
-    await Promise.all(slice.map(async (token) => addresses.set(keyOf(token), await addressOf(token))));
+  for (const slice of slices(sought, TOKENS_AT_ONCE))
+    await Promise.all(
+      slice.map(async ({ token, find }) => {
+        const address = await find(token.argument ?? "");
+        addresses.set(keyOf(token), address && linked(address));
+      }),
+    );
   return addresses;
 }

@@ -64,7 +64,7 @@ function ownHeaders(send: StoredSend, links: MailLinks): [string, string][] {
   if (inbox) headers.push([SEND_FIELD, inbox.tokenOf(send.hash)]);
   if (!isBulk) return headers;
   const byMail = inbox ? [`mailto:${inbox.of(send.hash)}?subject=unsubscribe`] : [];
-  const host = new URL(links.webView(send)).hostname;
+  const { host } = links;
   return [
     ...headers,
     ["Precedence", "Bulk"],
