@@ -10,6 +10,7 @@ import { parse } from "yaml";
 import { programs } from "./bundle.ts";
 import { composeVariables } from "./compose-variables.ts";
 import { deployments, SENDER } from "./deployments.ts";
+import { SENDER_COMMAND } from "./memory.ts";
 import { migrateConfig } from "./migrate-config.ts";
 import { type StoreName, storeImages } from "./store-images.ts";
 import { root } from "./tool.ts";
@@ -24,6 +25,7 @@ interface Service {
   volumes?: string[];
   networks: string[];
   stop_grace_period?: string;
+  entrypoint?: string[];
 }
 
 const text = readFileSync(join(root, "compose.yaml"), "utf8");
@@ -79,12 +81,13 @@ test("every program waits for the migrations, as nobody who can write or do more
   }
 });
 
-test("senders have what content has but its role, and the time of a mail to stop in", () => {
+test("senders have what content has but its role, their young generation, and the time of a mail to stop in", () => {
   const { content, sender } = services;
   assert.ok(content && sender);
   assert.deepEqual(content.environment, { ...sender.environment, CONTENT_ROLE: "serve" });
   assert.equal(sender.environment.CONTENT_ROLE, "send");
   assert.deepEqual([sender.volumes, sender.networks], [content.volumes, content.networks]);
+  assert.deepEqual(sender.entrypoint, SENDER_COMMAND);
   const minutes = /^(\d+)m$/.exec(sender.stop_grace_period ?? "")?.[1];
   const { stopLimitMs = Number.NaN } = deployments.find(({ name }) => name === SENDER.name) ?? {};
   assert.ok(Number(minutes) * 60_000 > stopLimitMs);

@@ -1,8 +1,10 @@
 import type { ActorKeyRing } from "./actor-keys.ts";
 import { bundleOf } from "./bundle.ts";
+import { SENDER } from "./deployments.ts";
+import { SENDER_EXEC_ARGV } from "./memory.ts";
 import { migrateSchemas } from "./migrate-schemas.ts";
 import { placeProcesses } from "./placement.ts";
-import { type ProcessName, processes } from "./processes.ts";
+import { type ProcessName, type ProcessRow, processes } from "./processes.ts";
 import { rolePasswordOf } from "./secrets.ts";
 import { type LogSink, type SupervisedProcess, superviseProcess } from "./supervised-process.ts";
 
@@ -65,7 +67,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const placements = await placeProcesses(options, await databaseUrls(options.database));
   const starts = placements.map(async ({ row, name, env }) => {
     const entry = bundleOf(row.entry);
-    const supervised = await superviseProcess({ name, entry, env, log: options.log ?? nowhere });
+    const execArgv = isSender(row, env) ? SENDER_EXEC_ARGV : undefined;
+    const supervised = await superviseProcess({ name, entry, env, execArgv, log: options.log ?? nowhere });
     return Object.assign(supervised, { baseUrl: `http://127.0.0.1:${env.PORT}` });
   });
   const running = (await Promise.allSettled(starts))
@@ -96,6 +99,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       for (const member of running) member.kill("SIGKILL");
     },
   };
+}
+
+/** Content sends, too, unless it is said to serve alone. */
+function isSender({ name }: ProcessRow, { CONTENT_ROLE: role }: Record<string, string>): boolean {
+  return name === SENDER.process && role !== "serve";
 }
 
 /** The URL of every schema's own role, migrated first where that is our task. */

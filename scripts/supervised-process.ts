@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
+import { MEMORY } from "./memory.ts";
 
 export interface ProcessOptions {
   name: string;
@@ -8,6 +9,8 @@ export interface ProcessOptions {
   entry: string;
   /** Its whole environment. Names the ports, so that a restarted process is found again. */
   env: Record<string, string>;
+  /** Options of Node; those of a process that gives memory back when absent. */
+  execArgv?: string[] | undefined;
   /** Gets every line the process writes, and what happens to it. */
   log: LogSink;
 }
@@ -95,16 +98,10 @@ export async function superviseProcess(options: ProcessOptions): Promise<Supervi
   };
 }
 
-/**
- * Memory that is given back: a young generation of 12 MB and two arenas keep a third less resident under load, at no cost that
- * could be measured (ADR 37).
- */
-export const MEMORY = { execArgv: ["--max-semi-space-size=4"], env: { MALLOC_ARENA_MAX: "2" } };
-
 /** In a process group of its own: a Ctrl-C in the terminal does not reach it before it is its turn. */
-function spawnRun({ name, entry, env, log }: ProcessOptions): Run {
+function spawnRun({ name, entry, env, execArgv = MEMORY.execArgv, log }: ProcessOptions): Run {
   const child = fork(entry, [], {
-    execArgv: MEMORY.execArgv,
+    execArgv,
     detached: true,
     env: { ...MEMORY.env, ...env },
     stdio: ["ignore", "pipe", "pipe", "ipc"],

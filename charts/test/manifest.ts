@@ -12,6 +12,7 @@ export type Labels = Record<string, string>;
 export interface Container {
   name: string;
   image: string;
+  command?: string[];
   env?: { name: string; value?: string; valueFrom?: { secretKeyRef?: SecretKey } }[];
   ports?: { name: string; containerPort: number }[];
   resources?: { requests?: Labels; limits?: Labels };

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { readConfig } from "@tidings/runtime/config";
 import { chartSecrets } from "@tidings/scripts/chart-secrets";
 import { type Deployment, deployments, SENDER } from "@tidings/scripts/deployments";
+import { SENDER_COMMAND } from "@tidings/scripts/memory";
 import { migrateConfig, migrateVariables, passwordVariableOf } from "@tidings/scripts/migrate-config";
 import { processes } from "@tidings/scripts/processes";
 import { parse } from "yaml";
@@ -285,6 +286,10 @@ test("senders sign in, and keep files, as content does", async () => {
   assert.deepEqual(sender?.volumes, content?.volumes);
   assert.deepEqual(sender?.containers[0]?.volumeMounts, content?.containers[0]?.volumeMounts);
   assert.equal(sender?.containers[0]?.image, content?.containers[0]?.image);
+  assert.deepEqual(
+    [content, sender].map((spec) => spec?.containers[0]?.command),
+    [undefined, SENDER_COMMAND],
+  );
   const [ofContent, ofSender] = [content, sender].map(
     (spec) => new Map(spec?.containers[0]?.env?.map((one) => [one.name, one])),
   );

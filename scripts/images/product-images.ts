@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { bundleOf, bundlePrograms, programs } from "../bundle.ts";
-import { MEMORY } from "../supervised-process.ts";
+import { MEMORY } from "../memory.ts";
 import { writeAppFolder } from "./app-folder.ts";
 import { type ImageConfig, type Layer, packLayer, packOwnFolder, writeArchive } from "./archive.ts";
 import { USER_ID, writeNodeFolder, writeSystemFolder } from "./system-folder.ts";
