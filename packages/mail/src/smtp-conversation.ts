@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import SMTPConnection, { type SMTPConnectionOptions } from "nodemailer/lib/smtp-connection";
+import { passUnchanged } from "./mail-data.ts";
 import type { HandOver, RefusedPart, WrittenMail } from "./mail-transport.ts";
 import type { MailServer } from "./server-url.ts";
 
@@ -46,6 +47,7 @@ interface SmtpError extends Error {
 /** Opens a connection and signs in. Rejects with ConnectionRefused. */
 export async function openConversation(server: SmtpServer): Promise<SmtpConversation> {
   const connection = new SMTPConnection(connectionOptions(server));
+  passUnchanged(connection);
   let isOpen = true;
   /** Hears of the end of the connection while a mail is on its way. */
   let onEnd: ((error?: SmtpError) => void) | undefined;
