@@ -315,8 +315,11 @@ test("however often senders are killed between channels, a message is sent in on
     const sender = stack.process("content-2");
     sender.kill("SIGKILL");
     // The leases of the killed process run out.
-    for (const table of ["sends", "text_sends", "message_sends"])
-      await stack.query(`update content.${table} set due_at = now() where state in ('waiting', 'started')`);
+    for (const table of ["sends", "text_sends"])
+      await stack.query(
+        `update content.${table} set due_at = now(), leased_until = null where state in ('waiting', 'started')`,
+      );
+    await stack.query("update content.message_sends set due_at = now() where state = 'waiting'");
     await sender.restart();
     await ask(asked);
     await eventually(async () => {

@@ -28,8 +28,10 @@ export interface JobTable<J extends Claimed> {
    */
   where: string;
   group: string;
-  /** When a job may be claimed: a claim moves it past the end of its lease, a failure to the next attempt. */
+  /** When a job may be claimed: a claim moves it past the end of its lease where there is no column for that, a failure to the next attempt. */
   due: string;
+  /** The end of the lease of a job that waits, null for none. No index has it: a claim leaves the indexes of the table alone. */
+  lease?: string;
   /** In which order those of a group are claimed. */
   order: string;
   /** Columns that a job is made of besides. */
@@ -145,10 +147,17 @@ function claimedOf(row: Row): Claimed {
   };
 }
 
+/** The condition "nobody has it", for rows that are due. */
+function isFree<J extends Claimed>({ lease }: JobTable<J>): string {
+  return lease ? `coalesce(${lease} <= now(), true)` : "true";
+}
+
 /** A claim finds the groups that have waiting jobs, orders them fairly, and takes the first due jobs of each. */
 function claimText<J extends Claimed>(definition: JobTable<J>): string {
-  const { table, group, due, order, columns } = definition;
+  const { table, group, due, lease = due, order, columns } = definition;
   const waiting = waitingIn(definition);
+  const isDue = `${due} <= now() and ${isFree(definition)}`;
+  const leasedUntil = lease === due ? due : `greatest(${due}, ${lease})`;
   const first = (direction: string) =>
     `select id from ${table} where ${group} = c.group_id and ${waiting} order by id ${direction} limit 1`;
   return `${servedGroups(definition)}, candidate as (
@@ -162,21 +171,21 @@ function claimText<J extends Claimed>(definition: JobTable<J>): string {
          cross join lateral (
            select id from (
              select id from ${table}
-             where ${group} = c.group_id and ${waiting} and ${due} <= now() and c.turn is null
+             where ${group} = c.group_id and ${waiting} and ${isDue} and c.turn is null
              order by ${order} limit c.size for update skip locked) as unordered
            union all
            select id from (
-             select id from ${table} where id = (${first("asc")}) and ${isWaiting()} and ${due} <= now() and c.turn = 'ASC'
+             select id from ${table} where id = (${first("asc")}) and ${isWaiting()} and ${isDue} and c.turn = 'ASC'
              for update skip locked) as ascending
            union all
            select id from (
-             select id from ${table} where id = (${first("desc")}) and ${isWaiting()} and ${due} <= now() and c.turn = 'DESC'
-               and (select max(${due}) from ${table} where ${group} = c.group_id and ${waiting}) <= now()
+             select id from ${table} where id = (${first("desc")}) and ${isWaiting()} and ${isDue} and c.turn = 'DESC'
+               and (select max(${leasedUntil}) from ${table} where ${group} = c.group_id and ${waiting}) <= now()
              for update skip locked) as descending
          ) d
          limit $5::integer
        ), claimed as (
-         update ${table} set ${due} = now() + ${LEASE}, lease_token = lease_token + 1
+         update ${table} set ${lease} = now() + ${LEASE}, lease_token = lease_token + 1
          from due where ${table}.id = due.id
          returning due.*, attempts, lease_token, ${columns}
        )
@@ -206,14 +215,23 @@ export function heldRows(table: string, state: string): string {
 }
 
 function statements<J extends Claimed>(definition: JobTable<J>) {
-  const { name, table, group, due, startedAt } = definition;
+  const { name, table, group, due, lease, startedAt } = definition;
   const held = heldRows(table, isHeld(definition));
-  const returned = startedAt ? `state = 'waiting', ${startedAt} = null, ${due} = now()` : `${due} = now()`;
+  const end = `now() + ${LEASE}`;
+  // The due time of a started job is the end of its lease in any table.
+  const renewed = lease
+    ? `${lease} = ${end}, ${due} = case when lower(${table}.state) = 'started' then ${end} else ${due} end`
+    : `${due} = ${end}`;
+  const returned = [
+    `${due} = least(${due}, now())`,
+    ...(lease ? [`${lease} = null`] : []),
+    ...(startedAt ? ["state = 'waiting'", `${startedAt} = null`] : []),
+  ].join(", ");
   return {
     claim: prepared(`${name}_claim`, claimText(definition)),
     renew: prepared(
       `${name}_renew`,
-      `update ${table} set ${due} = now() + ${LEASE} ${held} returning ${table}.id, ${table}.lease_token`,
+      `update ${table} set ${renewed} ${held} returning ${table}.id, ${table}.lease_token`,
     ),
     release: prepared(`${name}_release`, `update ${table} set ${returned} ${held}`),
     due: prepared(
@@ -221,7 +239,7 @@ function statements<J extends Claimed>(definition: JobTable<J>) {
       `${servedGroups(definition)}
        select extract(epoch from min(next.due) - now()) as seconds from served
        cross join lateral (
-         select min(${due}) as due from ${table} where ${group} = served.group_id and ${waitingIn(definition)}) next`,
+         select min(${due}) as due from ${table} where ${group} = served.group_id and ${waitingIn(definition)} and ${isFree(definition)}) next`,
     ),
     // The orders are those of the index of due jobs, so that no other index is read.
     waiting: prepared(

@@ -27,6 +27,7 @@ import { MAIL_VALUES } from "./send/mail-values.ts";
 import { OPEN_DEVICE_TABLES } from "./send/open-devices.ts";
 import {
   CATEGORY_SUBSCRIPTIONS,
+  LEASES_OF_SENDS,
   MAIL_CLICKS,
   SEND_TABLES,
   VISITS_OF_HELD_CLICKS,
@@ -248,5 +249,6 @@ export const migrations: Migrations = {
   "0087_mail_opens": statements("alter table mail_clicks add column download jsonb", ...OPEN_DEVICE_TABLES),
   "0088_mail_values": statements(...MAIL_VALUES),
   "0090_consents_taken": statements(...CONSENTS_TAKEN),
+  "0091_leases_of_sends": statements(...LEASES_OF_SENDS),
   "0096_visits_of_held_clicks": statements(...VISITS_OF_HELD_CLICKS),
 };

@@ -26,7 +26,7 @@ export function recordedRows(table: string, more: string[] = []): string {
      select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::float8[], $5::smallint[], $6::text[], $7::text[], $8::boolean[])
        as o (id, lease_token, state, delay_seconds, code, reason, address, is_attempt)
    ), recorded as (
-     update ${table} s set state = o.state, due_at = now() + o.delay_seconds * interval '1 second', code = o.code, reason = o.reason,
+     update ${table} s set state = o.state, due_at = now() + o.delay_seconds * interval '1 second', leased_until = null, code = o.code, reason = o.reason,
        address = coalesce(s.address, o.address), attempts = s.attempts + o.is_attempt::integer,
        started_at = case when o.state = 'waiting' then null else s.started_at end,
        ${["date_sent = case when o.state = 'sent' then clock_timestamp() end", ...more].join(", ")}

@@ -31,9 +31,9 @@ export const REACHED_AT =
 
 /** A lane of a ledger. Its messages wait alike in all of them: the one that is due first goes out first. */
 export function laneOf<S extends Claimed>(
-  ledger: Omit<JobTable<S>, "due" | "order" | "startedAt">,
+  ledger: Omit<JobTable<S>, "due" | "lease" | "order" | "startedAt">,
 ): SendLane<S> {
-  const table = { ...ledger, due: "due_at", order: "due_at, id", startedAt: "started_at" };
+  const table = { ...ledger, due: "due_at", lease: "leased_until", order: "due_at", startedAt: "started_at" };
   return { name: table.name, queue: jobQueue(table), starts: jobStarts(table) };
 }
 

@@ -111,3 +111,14 @@ export const WINNER_OF_SENDS = [
   `create table email_families (
     email_id integer primary key references emails on delete cascade, family_id integer not null)`,
 ];
+
+/** The ledgers: tables of messages that are claimed as `laneOf` claims them. */
+const LEDGERS = ["sends", "notices", "text_sends", "tweet_sends", "notification_sends"];
+
+/** SQL of a migration: leases of sends. */
+export const LEASES_OF_SENDS = [
+  // No index has it. A page has room for a second version of each row, so that a claim writes no index entry (heap-only tuples).
+  ...LEDGERS.map(
+    (table) => `alter table ${table} add column leased_until timestamptz, set (fillfactor = 50)`,
+  ),
+];
