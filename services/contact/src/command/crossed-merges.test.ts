@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Database, openDatabase } from "@tidings/database/database";
@@ -14,6 +15,7 @@ import { countDeadlocks } from "@tidings/testkit/postgres";
 import { mergeContacts } from "../contact/merge.ts";
 import { fieldCatalogues } from "../field/catalogue.ts";
 import { references } from "../references.ts";
+import { react } from "../segment/build/react.ts";
 import { callAs } from "../testing/contact-scene.ts";
 import { segmentScene } from "../testing/segment-scene.ts";
 import { commandHandlers } from "./handlers.ts";
@@ -143,6 +145,51 @@ test("many browsers on which a few people sign in leave one contact for each add
     rows.map(({ value, contacts }) => [value, contacts]),
     people.map((value) => [value, "1"]),
   );
+});
+
+test("segments that follow contacts while these are merged have the survivors, without a deadlock", async () => {
+  const email = (operator: string) => [
+    { object: "lead", type: "email", field: "email", operator, properties: {} },
+  ];
+  const [known, unknown] = [await scene.addSegment(email("!empty")), await scene.addSegment(email("empty"))];
+  await scene.build();
+  await scene.follow();
+  for (let round = ROUNDS; round < 2 * ROUNDS; round += 1) {
+    const pairs = await pairsOf(round);
+    await scene.follow();
+    const merging = Promise.all(
+      pairs.map(async ({ visitor, known: id, email: address }, index) => {
+        const command = await said(
+          index % 2 ? id : visitor,
+          { email: address },
+          index % 2 ? { mergedId: visitor } : {},
+        );
+        return carryOut(index % 2, [command]);
+      }),
+    ).then((outcomes) => assert.deepEqual(outcomes.flat().filter(Boolean), []));
+    const edited = pairs.flatMap(({ visitor, known: id }) => [visitor, id]);
+    const following = Promise.all(
+      [1, 2, 3, 4].map(() =>
+        react(
+          { ...scene.services, ...replicas[0]?.context },
+          edited.toReversed().map((aggregateId) => ({
+            ...{
+              id: randomUUID(),
+              subject: "tidings.contact.contact.created",
+              aggregateId,
+              aggregateVersion: 1,
+            },
+            ...{ time: "", traceparent: undefined, actor: undefined, payload: new Uint8Array() },
+          })),
+        ),
+      ),
+    );
+    await Promise.all([merging, following]);
+    await scene.follow();
+    const ids = new Set(edited);
+    const members = async (id: number) => (await scene.members(id)).filter((contactId) => ids.has(contactId));
+    assert.deepEqual([(await members(known.id)).length, await members(unknown.id)], [PAIRS, []]);
+  }
 });
 
 test("no transaction of these merges was ended by a deadlock", async () => {

@@ -10,8 +10,12 @@ import { appendUpdated, type ContactChanges } from "./updated-contacts.ts";
 /** Contacts whose primary company goes fall back to the latest of their others. The ids of changed contacts, with the companies that each lost. */
 const unlinkStatement = prepared(
   "companies_unlink",
-  `with lost as (
-     delete from company_contacts where company_id = any ($1::integer[]) returning contact_id, company_id, is_primary
+  `with held as materialized (
+     select c.id from contacts c where c.id in (select contact_id from company_contacts where company_id = any ($1::integer[]))
+     order by c.id for update of c
+   ), lost as (
+     delete from company_contacts where company_id = any ($1::integer[]) and contact_id in (select id from held)
+     returning contact_id, company_id, is_primary
    ), next as (
      select distinct on (cc.contact_id) cc.contact_id, cc.company_id
      from company_contacts cc join lost l on l.contact_id = cc.contact_id and l.is_primary

@@ -71,11 +71,12 @@ function fillBlanksWithDefaults(row: Row, { mode, set }: Application<CompanyChan
 
 const mirrorStatement = prepared(
   "companies_mirror_names",
-  `update contacts c set company = n.name, version = c.version + 1
-   from unnest($1::integer[], $2::text[]) as n(company_id, name)
-   join company_contacts cc on cc.company_id = n.company_id and cc.is_primary
-   where c.id = cc.contact_id and c.company is distinct from n.name
-   returning c.id`,
+  `with named as materialized (
+     select c.id, n.name from unnest($1::integer[], $2::text[]) as n(company_id, name)
+     join company_contacts cc on cc.company_id = n.company_id and cc.is_primary
+     join contacts c on c.id = cc.contact_id and c.company is distinct from n.name
+     order by c.id for update of c)
+   update contacts c set company = n.name, version = c.version + 1 from named n where c.id = n.id returning c.id`,
 );
 
 /** The contacts of a company that is called otherwise now carry its new name. */

@@ -3,11 +3,12 @@ import type { Transaction } from "@tidings/database/transaction";
 import type { DomainEvent } from "@tidings/messaging/outbox";
 import { type MembershipChange, membershipEvents } from "./events.ts";
 
-/** Upsert: re-adds manually removed members, keeps present ones, skips deleted contacts. */
+/** Upsert: re-adds manually removed members, keeps present ones, skips deleted contacts. Contacts are held first, in order, as a merge holds them. */
 const addStatement = prepared(
   "segment_contacts_add",
   `insert into segment_contacts (segment_id, contact_id, date_added, manually_added)
-   select $1, c.id, now(), true from contacts c where c.id = any(array(select unnest($2::integer[]))) order by c.id
+   select $1, c.id, now(), true from contacts c where c.id = any(array(select unnest($2::integer[])))
+   order by c.id for key share of c
    on conflict (segment_id, contact_id) do update set manually_added = true, manually_removed = false
    where segment_contacts.manually_removed
    returning contact_id`,
@@ -16,12 +17,14 @@ const addStatement = prepared(
 /** Keeps a row for a contact that the filters found, so that they do not find it again; deletes the row of one that was added by hand. */
 const removeStatement = prepared(
   "segment_contacts_remove",
-  `with deleted as (
-     delete from segment_contacts where segment_id = $1 and contact_id = any($2::integer[]) and manually_added
+  `with held as materialized (
+     select c.id from contacts c where c.id = any(array(select unnest($2::integer[]))) order by c.id for key share of c),
+   deleted as (
+     delete from segment_contacts where segment_id = $1 and contact_id = any(array(select id from held)) and manually_added
      returning contact_id),
    marked as (
      update segment_contacts set manually_removed = true
-     where segment_id = $1 and contact_id = any($2::integer[]) and not manually_added and not manually_removed
+     where segment_id = $1 and contact_id = any(array(select id from held)) and not manually_added and not manually_removed
      returning contact_id)
    select contact_id from deleted union all select contact_id from marked`,
 );

@@ -162,17 +162,25 @@ async function move(transaction: Transaction, questions: Question[]): Promise<Me
   return changed.map(toChange);
 }
 
-/** Contacts that were added or removed by hand stay so; a removal by hand is forgotten once the filters agree. */
+/**
+ * Contacts that were added or removed by hand stay so; a removal by hand is forgotten once the filters agree. Those that move are held first, in the
+ * order of their ids: a merge holds its contacts, too, before it moves or deletes memberships.
+ */
 const moveStatement = prepared(
   "segment_contacts_move",
   `with pair as (
      select * from unnest($1::integer[], $2::integer[], $3::boolean[]) as p (segment_id, contact_id, is_matched)),
+   moving as materialized (
+     select p.* from pair p join contacts c on c.id = p.contact_id
+     left join segment_contacts m on m.segment_id = p.segment_id and m.contact_id = p.contact_id
+     where case when p.is_matched then m.contact_id is null else m.contact_id is not null and not m.manually_added end
+     order by p.contact_id, p.segment_id for key share of c),
    added as (
      insert into segment_contacts (segment_id, contact_id, date_added)
-     select segment_id, contact_id, now() from pair where is_matched order by 1, 2
+     select segment_id, contact_id, now() from moving where is_matched
      on conflict do nothing returning segment_id, contact_id),
    removed as (
-     delete from segment_contacts m using pair p
+     delete from segment_contacts m using moving p
      where m.segment_id = p.segment_id and m.contact_id = p.contact_id and not p.is_matched and not m.manually_added
      returning m.segment_id, m.contact_id, m.manually_removed)
    select segment_id, contact_id, true as is_added from added
