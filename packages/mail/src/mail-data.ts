@@ -1,5 +1,6 @@
 import type { Transform, TransformCallback } from "node:stream";
 import type SMTPConnection from "nodemailer/lib/smtp-connection";
+import nodemailerPackage from "nodemailer/package.json" with { type: "json" };
 
 /** The private part of nodemailer's connection that a mail goes through on its way to the socket. */
 interface DataConnection {
@@ -12,6 +13,12 @@ interface DataStream extends Transform {
   inByteCount: number;
   outByteCount: number;
 }
+
+const TESTED = "10.6.1";
+if (nodemailerPackage.version !== TESTED)
+  throw new Error(
+    `Mails use private parts of nodemailer ${TESTED}, and ${nodemailerPackage.version} is installed`,
+  );
 
 const [LF, CR, DOT] = [10, 13, 46];
 /** Line ends that are no CRLF, and lines that begin with a dot (RFC 5321, 4.5.2). */
