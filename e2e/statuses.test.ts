@@ -114,7 +114,7 @@ async function holdKeptAnswers() {
   const tables = processes.map(({ schema }) => `${schema}.kept_answers`).join(", ");
   return {
     async around<T>(work: () => Promise<T>): Promise<T> {
-      await client.query(`begin; lock table ${tables} in access exclusive mode`);
+      await client.query(`begin; lock table ${tables} in share mode`);
       try {
         return await work();
       } finally {
