@@ -50,8 +50,8 @@ test("a contact without a row, an address with two rows and a row without a fina
   ]);
 });
 
-test("more unknown mails than may be are a difference", () => {
+test("more unknown mails than may be are a difference, which has their reasons", () => {
   assert.deepEqual(differencesOf({ ...whole, unknownMax: 0 }), [
-    "1 mails are unknown besides the 0 that may be",
+    "1 mails are unknown besides the 0 that may be (no reason)",
   ]);
 });

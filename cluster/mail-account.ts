@@ -2,6 +2,7 @@
 export interface MailRow {
   address: string;
   state: string;
+  reason?: string;
 }
 
 export interface Mailing {
@@ -39,8 +40,14 @@ export function differencesOf({ chosen, unknownMax, rows, journal }: Mailing): s
     [count(({ state }, times) => COMES[state]?.most === 0 && times > 0), "mails came and are not sent"],
     [
       Math.max(0, count(({ state }) => state === "unknown") - unknownMax),
-      `mails are unknown besides the ${unknownMax} that may be`,
+      `mails are unknown besides the ${unknownMax} that may be (${reasonsOf(rows)})`,
     ],
   ];
   return counts.filter(([many]) => many > 0).map(([many, difference]) => `${many} ${difference}`);
+}
+
+/** Why mails are unknown, each reason once; a mail whose sender died has none. */
+function reasonsOf(rows: MailRow[]): string {
+  const reasons = rows.filter(({ state }) => state === "unknown").map(({ reason }) => reason || "no reason");
+  return [...new Set(reasons)].join(", ");
 }
