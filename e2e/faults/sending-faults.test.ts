@@ -141,6 +141,22 @@ test("a no that was answered holds against every mail that begins a second later
   assert.ok(progress.suppressed > 0);
 });
 
+test("outcomes that the database does not take for longer than a statement may last are recorded afterwards", async () => {
+  const many = 300;
+  const { emailId } = await newsletterOf("slow", many);
+  begin(emailId);
+  await eventually(() => assert.ok(takenBy("slow").length > 10), PATIENCE);
+  // Each outcome counts in the row of its email.
+  await stack.query(`select from content.emails where id = ${emailId} for update; select pg_sleep(14)`);
+  const progress = await eventually(async () => {
+    const progress = await latest(emailId);
+    assert.equal(progress.state, "finished");
+    return progress;
+  }, PATIENCE);
+  assertOnce("slow");
+  assert.deepEqual([progress.sent, progress.unknown, takenBy("slow").length], [many, 0, many]);
+});
+
 test("while the contact service is away nothing goes out unasked, and sends go on by themselves", async () => {
   const { emailId } = await newsletterOf("unasked", 300);
   begin(emailId);

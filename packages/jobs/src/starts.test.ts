@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type Database, openDatabase } from "@tidings/database/database";
+import { deadlineExceeded, unavailable } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
@@ -94,6 +95,42 @@ test("an effect that took no place is tried again, and one of unknown outcome is
   await add(jobs, ["broken line", "refused once"]);
   await eventually(async () => assert.deepEqual(await stateOf(jobs), ["broken line unknown"]));
   assert.deepEqual(Object.fromEntries(attempts), { "broken line": 1, "refused once": 2 });
+});
+
+test("a job whose start may have been committed is returned although the database is too slow at first, and begins again", async () => {
+  const jobs = jobsOf("slow_start");
+  let failures = 0;
+  const fails = async () => {
+    failures += 1;
+    throw failures % 2 === 0 ? deadlineExceeded() : unavailable(undefined);
+  };
+  const done: string[] = [];
+  const worker = startWork<Job, string>({
+    ...{ database, log, name: "slow_start" },
+    queue: { ...jobs.queue, release: (...given) => (failures < 3 ? fails() : jobs.queue.release(...given)) },
+    starts: {
+      ...jobs.starts,
+      async begin(...given) {
+        const begun = await jobs.starts.begin(...given);
+        return failures === 0 ? fails() : begun;
+      },
+    },
+    async attempt({ key }, begin) {
+      if (!(await begin())) return undefined;
+      done.push(key);
+      return key;
+    },
+    isFailure: () => false,
+    async record(results) {
+      await query("delete from jobs where id = any ($1::bigint[])", [results.map(({ job }) => job.id)]);
+      return new Set(results.map(({ job }) => job.id));
+    },
+    ...{ share: 4, atOnce: 4, inFlightMax: 4, pollMs: 100 },
+  });
+  after(() => worker.stop());
+  await add(jobs, ["slow"]);
+  await eventually(() => assert.deepEqual(done, ["slow"]));
+  assert.equal(failures, 3);
 });
 
 test("a job of an urgent lane is done while another lane has a backlog and hanging attempts", async () => {

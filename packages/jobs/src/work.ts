@@ -7,6 +7,7 @@ import { createLanes, type Lanes } from "./lanes.ts";
 import type { LimitedStart, StartLimit } from "./limited-starts.ts";
 import { type Claimed, LEASE_MS, type Queue } from "./queue.ts";
 import type { Starts } from "./starts.ts";
+import { throughOutages } from "./through-outages.ts";
 
 export interface WorkOptions<J extends Claimed, O> {
   database: Database;
@@ -246,7 +247,7 @@ async function beginOrRelease<J extends Claimed, O>(
   try {
     return await work.begin(job, limit);
   } catch (error) {
-    await queue.release(database, [job]);
+    await throughOutages(() => queue.release(database, [job]));
     throw error;
   }
 }

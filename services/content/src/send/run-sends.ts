@@ -1,10 +1,9 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Database } from "@tidings/database/database";
 import type { StartLimit } from "@tidings/jobs/limited-starts";
-import { type Claimed, type JobTable, jobQueue, LEASE_MS, type Queue } from "@tidings/jobs/queue";
+import { type Claimed, type JobTable, jobQueue, type Queue } from "@tidings/jobs/queue";
 import { jobStarts, type Starts } from "@tidings/jobs/starts";
+import { throughOutages } from "@tidings/jobs/through-outages";
 import { type Begin, type Result, startWork, type Worker } from "@tidings/jobs/work";
-import { isOutage } from "@tidings/rpc/outage";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { gather } from "@tidings/runtime/gather";
 import { limited } from "@tidings/runtime/limited";
@@ -65,7 +64,6 @@ const POLL_MS = 1_000;
 /** Sends of one group that a process holds. */
 const SHARE = 200;
 const HELD_MAX = 1_000;
-const RETRY_MS = 250;
 /** Outcomes within this time are recorded together, unless all messages in hand wait for that: their connections are then free together, too. */
 const GATHER_MS = 8;
 
@@ -129,17 +127,4 @@ export function startLane<S extends Claimed>(
     pollMs: POLL_MS,
     stopLimitMs,
   });
-}
-
-/** Tries again while the database is away, as long as the lease may hold. */
-async function throughOutages<T>(work: () => Promise<T>): Promise<T> {
-  const untilMs = performance.now() + LEASE_MS;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isOutage(error) || performance.now() > untilMs) throw error;
-      await pause(RETRY_MS);
-    }
-  }
 }
