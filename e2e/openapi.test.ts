@@ -73,6 +73,8 @@ test("/api/docs shows every operation, calls nobody else and has nothing that ax
   const browser = await startBrowser();
   t.after(() => browser.close());
   const page = await browser.newPage();
+  // A browser takes half a minute to draw all operations on a slow machine.
+  page.setDefaultTimeout(180_000);
   const outside: string[] = [];
   const complaints: string[] = [];
   page.on("request", (request) => {
