@@ -112,6 +112,19 @@ test("a replica whose name comes up late is found sooner than those that join ot
   await eventually(ask, { timeoutMs: 4_000 });
 });
 
+test("the successors of replicas that are all gone are found sooner than those that join others", async () => {
+  const old = await replica("127.0.0.1", 0, () => "old");
+  const successor = await replica("127.0.0.2", old.port, () => "successor");
+  after(() => successor.drain());
+  let addresses = ["127.0.0.1"];
+  const client = clientOf(`tags:${old.port}`, async () => addresses);
+  assert.equal((await client.getTag({ id: 1 }, outgoing())).tag, "old");
+  await old.drain();
+  addresses = ["127.0.0.2"];
+  const ask = async () => assert.equal((await client.getTag({ id: 1 }, outgoing())).tag, "successor");
+  await eventually(ask, { timeoutMs: 3_000 });
+});
+
 test("a call right after the return of a replica is answered, however often it was not there", async () => {
   const gone = await replica("127.0.0.1", 0, () => "gone");
   await gone.drain();

@@ -25,7 +25,7 @@ interface ConnectionOptions {
 const STREAM_AGE_MS = 120_000;
 /** How old the list of replicas may be. Nobody looks while there are no calls. */
 const LOOK_UP_EVERY_MS = 5_000;
-/** Where nobody is known, they may come at any moment: in a cluster a name is there with the first replica that is ready. */
+/** Where nobody is known, or nobody who answers, others may come at any moment: in a cluster a name is there with the first replica that is ready. */
 const LOOK_AGAIN_MS = 500;
 
 /**
@@ -69,9 +69,9 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
     for (const replica of replicas.values()) replica.tend();
   };
   const call = async (call: OutgoingCall): Promise<CallAnswer> => {
-    const lookUpAfterMs = replicas.size === 0 ? LOOK_AGAIN_MS : LOOK_UP_EVERY_MS;
+    const lookUpAfterMs = usable.length === 0 ? LOOK_AGAIN_MS : LOOK_UP_EVERY_MS;
     if (performance.now() - lookedUpMs > lookUpAfterMs) lookingUp = find();
-    if (replicas.size === 0) await lookingUp;
+    if (usable.length === 0) await lookingUp;
     tendAll();
     if (usable.length === 0 && replicas.size > 0) {
       // The last attempt failed a moment ago. The replica may be back since: it refuses a call only after another attempt.
