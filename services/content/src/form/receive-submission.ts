@@ -123,9 +123,9 @@ async function multipartOf(
   const { promise, resolve, reject } = Promise.withResolvers<Part[]>();
   const parts: (Part | Promise<Part>)[] = [];
   let length = 0;
-  /** Refuses the body before its next octets are read. */
+  /** Refuses the body before these octets are parsed: the parser gets them after this listener. */
   const refuse = (fault: Fault) => {
-    request.unpipe(parser);
+    parser.destroy();
     reject(fault);
   };
   parser.on("field", (name, value, isNameCut, isCut) => {
