@@ -5,7 +5,7 @@ import { oldestUnacknowledged } from "@tidings/bus/oldest-unacknowledged";
 import { packsOf } from "@tidings/bus/pack";
 import { publish, publishPack } from "@tidings/bus/publish";
 import { MAX_AGE_MS, type StreamDefinition } from "@tidings/bus/streams";
-import { backgroundDeadline, type Database, prepared, WITHOUT_FLUSH } from "@tidings/database/database";
+import { type Database, prepared, queryByIndex, WITHOUT_FLUSH } from "@tidings/database/database";
 import { electLeader } from "@tidings/database/leader";
 import type { Row } from "@tidings/database/statement";
 import { createWakeUp } from "@tidings/database/wake-up";
@@ -118,7 +118,7 @@ export function startRelay(options: RelayOptions): Relay {
   const tidy = async () => {
     if (tidyAt > performance.now()) return;
     tidyAt = performance.now() + TIDY_MS;
-    await database.query(takeOver, [], backgroundDeadline());
+    await queryByIndex(database, takeOver, []);
     const now = Date.now();
     const neededMs = (await oldestUnacknowledged(bus, options.stream))?.getTime() ?? now;
     const beforeMs = Math.max(Math.min(neededMs, now) - KEPT_MS, now - MAX_AGE_MS);
@@ -185,7 +185,7 @@ interface Pass {
 
 /** One pass over what is due. Rows that were not acknowledged stay; the first reason is thrown after the rest is marked. */
 async function publishPending(database: Database, bus: Bus): Promise<Pass> {
-  const waiting = await database.query(selectPending, [], backgroundDeadline());
+  const waiting = await queryByIndex(database, selectPending, []);
   const rows = waiting.filter((row) => row.is_due === "t");
   const outcomes: PromiseSettledResult<number>[] = [];
   for (const run of runsOf(rows, bus.payloadMax())) {
@@ -194,7 +194,7 @@ async function publishPending(database: Database, bus: Bus): Promise<Pass> {
     outcomes.push(...published.flatMap((outcome, index) => packs[index]?.map(() => outcome) ?? []));
   }
   const ids = rows.filter((_, index) => outcomes[index]?.status === "fulfilled").map(({ id }) => id);
-  if (ids.length > 0) await database.query(markPublished, [ids], backgroundDeadline());
+  if (ids.length > 0) await queryByIndex(database, markPublished, [ids]);
   published.inc(ids.length);
   const failure = outcomes.find((outcome) => outcome.status === "rejected");
   if (failure) throw failure.reason;

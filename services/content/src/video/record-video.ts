@@ -24,22 +24,28 @@ const insertStatement = insertFacts(VIDEO_HITS.table, VIDEO_HITS.columns);
  */
 export function videoRecorder({ database, outbox, ids }: Visits): RecordFact<VideoReport> {
   return groupCommit((sent) =>
-    database.transaction(backgroundDeadline(), async (transaction) => {
-      const { visitors, facts, events } = await meetVisitors(transaction, ids, sent, { targetsOf: () => [] });
-      const showings = showingsIn(facts.filter(isKept));
-      const grown = await grow(transaction, showings);
-      const isGrown = new Set(grown.map(({ tracking_id, guid }) => nameOf(tracking_id, guid)));
-      const rows = showings
-        .filter(({ device, guid }) => !isGrown.has(nameOf(device?.id, guid)))
-        .map((showing) => rowOf(showing, visitors.get(showing.first)));
-      if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows)]);
-      const hits = factEvents(SUBJECT, VIDEO_HITS.schema, [...grown, ...rows], VIDEO_HITS.messageOf);
-      outbox.append(transaction, [...events, ...hits]);
-      transaction.afterCommit(() => {
-        for (const report of facts) recorded.inc({ verdict: countedVerdict(report) });
-      });
-      return visitors;
-    }),
+    database.transaction(
+      backgroundDeadline(),
+      async (transaction) => {
+        const { visitors, facts, events } = await meetVisitors(transaction, ids, sent, {
+          targetsOf: () => [],
+        });
+        const showings = showingsIn(facts.filter(isKept));
+        const grown = await grow(transaction, showings);
+        const isGrown = new Set(grown.map(({ tracking_id, guid }) => nameOf(tracking_id, guid)));
+        const rows = showings
+          .filter(({ device, guid }) => !isGrown.has(nameOf(device?.id, guid)))
+          .map((showing) => rowOf(showing, visitors.get(showing.first)));
+        if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows)]);
+        const hits = factEvents(SUBJECT, VIDEO_HITS.schema, [...grown, ...rows], VIDEO_HITS.messageOf);
+        outbox.append(transaction, [...events, ...hits]);
+        transaction.afterCommit(() => {
+          for (const report of facts) recorded.inc({ verdict: countedVerdict(report) });
+        });
+        return visitors;
+      },
+      { byIndex: true },
+    ),
   );
 }
 

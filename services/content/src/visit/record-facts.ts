@@ -33,10 +33,14 @@ export function factRecorder<F extends VisitFact, S extends DescMessage>(
 ): RecordFact<F> {
   const record = judgedFactRecorder(visits, kind);
   return groupCommit((sent) =>
-    visits.database.transaction(backgroundDeadline(), async (transaction) => {
-      const { judged, waiting } = await hold(transaction, visits.outbox, sent);
-      return new Map([...(await record(transaction, judged)), ...waiting]);
-    }),
+    visits.database.transaction(
+      backgroundDeadline(),
+      async (transaction) => {
+        const { judged, waiting } = await hold(transaction, visits.outbox, sent);
+        return new Map([...(await record(transaction, judged)), ...waiting]);
+      },
+      { byIndex: true },
+    ),
   );
 }
 

@@ -54,13 +54,17 @@ export type See = (fact: VisitFact) => Promise<Visitor | undefined>;
 
 export function visitorSeer({ database, outbox, ids }: Visits): See {
   return async (fact) =>
-    database.transaction(backgroundDeadline(), async (transaction) => {
-      const proof = fact.device && (await heldProofs(transaction, [fact.device.id])).get(fact.device.id);
-      if (proof) return waitingVisitor(proof.contactId);
-      const { visitors, events } = await seeVisitors(transaction, ids, sightingsOf(fact));
-      outbox.append(transaction, events);
-      return visitors.get(fact.device?.id ?? "");
-    });
+    database.transaction(
+      backgroundDeadline(),
+      async (transaction) => {
+        const proof = fact.device && (await heldProofs(transaction, [fact.device.id])).get(fact.device.id);
+        if (proof) return waitingVisitor(proof.contactId);
+        const { visitors, events } = await seeVisitors(transaction, ids, sightingsOf(fact));
+        outbox.append(transaction, events);
+        return visitors.get(fact.device?.id ?? "");
+      },
+      { byIndex: true },
+    );
 }
 
 /** Notes that a visitor left a page, by the id of the hit. */
@@ -68,21 +72,27 @@ export type Leave = (leaving: Leaving) => Promise<void>;
 
 export function leavingRecorder({ database, outbox }: Visits): Leave {
   return async (leaving) =>
-    database.transaction(backgroundDeadline(), async (transaction) => {
-      // A hit that waits is asked about first: while it is recorded this waits for the commit.
-      leaveHeld(transaction, leaving);
-      const left = await leave(transaction, [leaving]);
-      outbox.append(
-        transaction,
-        factEvents(SUBJECT, PageHitsSchema, left, (hits) => ({ hits })),
-      );
-    });
+    database.transaction(
+      backgroundDeadline(),
+      async (transaction) => {
+        // A hit that waits is asked about first: while it is recorded this waits for the commit.
+        leaveHeld(transaction, leaving);
+        const left = await leave(transaction, [leaving]);
+        outbox.append(
+          transaction,
+          factEvents(SUBJECT, PageHitsSchema, left, (hits) => ({ hits })),
+        );
+      },
+      { byIndex: true },
+    );
 }
 
 /** Records hits in one transaction. */
 async function recordHits(visits: HitsRecording, hits: Hit[]): Promise<ReadonlyMap<Hit, Visitor>> {
-  const { visitors } = await visits.database.transaction(backgroundDeadline(), (transaction) =>
-    recordHitsIn(transaction, visits, hits),
+  const { visitors } = await visits.database.transaction(
+    backgroundDeadline(),
+    (transaction) => recordHitsIn(transaction, visits, hits),
+    { byIndex: true },
   );
   groupSize.observe(hits.length);
   return visitors;

@@ -149,15 +149,19 @@ async function hitsIn(path: string, log: Log): Promise<Hit[]> {
 
 /** Records hits that are not there yet: a process may have ended between the commit and the removal of the file. */
 async function replay(visits: HitsRecording, hits: Hit[]): Promise<void> {
-  await visits.database.transaction(backgroundDeadline(), async (transaction) => {
-    lock.exclusive(transaction);
-    const sent = hits.map(({ id }) => ({ id, date_hit: timeOfId(id).toISOString() }));
-    const known = new Set(
-      (await transaction.query(knownStatement, [JSON.stringify(sent)])).map(({ id }) => id),
-    );
-    const missing = hits.filter(({ id }) => !known.has(id));
-    if (missing.length > 0) await recordHitsIn(transaction, visits, missing);
-  });
+  await visits.database.transaction(
+    backgroundDeadline(),
+    async (transaction) => {
+      lock.exclusive(transaction);
+      const sent = hits.map(({ id }) => ({ id, date_hit: timeOfId(id).toISOString() }));
+      const known = new Set(
+        (await transaction.query(knownStatement, [JSON.stringify(sent)])).map(({ id }) => id),
+      );
+      const missing = hits.filter(({ id }) => !known.has(id));
+      if (missing.length > 0) await recordHitsIn(transaction, visits, missing);
+    },
+    { byIndex: true },
+  );
 }
 
 /** So long hits go to the disk at once, after the database was away. */
