@@ -114,33 +114,6 @@ test("a sender that stands still through its leases sends what it began at most 
   );
 });
 
-test("a no that was answered holds against every mail that begins a second later", async () => {
-  const { emailId, contactIds } = await newsletterOf("refused", 300);
-  begin(emailId);
-  await eventually(() => assert.ok(takenBy("refused").length > 10), PATIENCE);
-  const refusedAt = new Map<string, number>();
-  for (let index = contactIds.length - 1; index > contactIds.length - 60; index -= 2) {
-    await made(`contacts/${contactIds[index]}/dnc/email/add`, {});
-    refusedAt.set(`refused-${index}@example.org`, sink.taken.length);
-    await pause(20);
-  }
-  const progress = await eventually(async () => {
-    const progress = await latest(emailId);
-    assert.equal(progress.state, "finished");
-    return progress;
-  }, PATIENCE);
-  assertOnce("refused");
-  assertAddsUp(progress);
-  const addressed = sink.taken.map(({ to }) => to[0] ?? "");
-  // In one second the two senders hand over no more than their connections do.
-  const inOneSecond = 2 * CONNECTIONS * 100;
-  for (const [address, before] of refusedAt) {
-    const at = addressed.indexOf(address);
-    assert.ok(at < 0 || at < before + inOneSecond, address);
-  }
-  assert.ok(progress.suppressed > 0);
-});
-
 test("outcomes that the database does not take for longer than a statement may last are recorded afterwards", async () => {
   const many = 300;
   const { emailId } = await newsletterOf("slow", many);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { eventually } from "@tidings/testkit/eventually";
+import { unsubscribeByOneClick, unsubscribeLink } from "../unsubscribe-link.ts";
 import type { VisitedStack } from "../visited-stack.ts";
 import type { Control, Model, ModelContact, ModelEmail, Span } from "./ledger-model.ts";
 
@@ -60,9 +61,8 @@ async function unsubscribeLinks(round: Made & { model: Model }, welcomed: () => 
     return mails;
   }, PATIENCE);
   const links = mails.map(({ address, octets }) => {
-    const [, link = ""] = /^List-Unsubscribe: <([^>]*)>/m.exec(octets.replaceAll("\r\n ", " ")) ?? [];
     const contact = round.model.contacts.find((one) => one.address === address);
-    return [contact?.id ?? 0, link] as const;
+    return [contact?.id ?? 0, unsubscribeLink(octets)] as const;
   });
   return new Map(links);
 }
@@ -178,7 +178,7 @@ async function unsubscribe({ links }: Round, { id }: ModelContact): Promise<Span
   const link = links.get(id);
   if (!link) return undefined;
   const from = Date.now();
-  const answer = await fetch(link, { method: "POST", body: "List-Unsubscribe=One-Click" });
+  const answer = await unsubscribeByOneClick(link);
   assert.equal(answer.status, 200, await answer.text());
   return { from, to: Date.now() };
 }

@@ -26,6 +26,8 @@ export interface SinkOptions {
   /** Refuses a recipient. */
   onRecipient?(address: string): Refusal | undefined;
   onMail?(mail: TakenMail): Refusal | undefined | Promise<Refusal | undefined>;
+  /** Hangs up after a mail, before it is answered or right after. A mail that is hung up on counts as taken. */
+  hangsUp?(mail: TakenMail): "unanswered" | "answered" | undefined;
 }
 
 /** A mail server that keeps what it takes. */
@@ -64,7 +66,8 @@ export async function startMailSink(options: SinkOptions = {}, port = 0): Promis
         ? callback(null, { user: username })
         : callback(answered("535 5.7.8 wrong user or password")),
     onRcptTo: ({ address }, _session, callback) => callback(answered(options.onRecipient?.(address))),
-    onData(stream, { envelope }, callback) {
+    onData(stream, { id, envelope }, callback) {
+      const hangUp = () => [...server.connections].find((connection) => connection.id === id)?.close();
       const mailOf = async () => {
         const octets = (await buffer(stream)).toString("latin1");
         const { mailFrom, rcptTo } = envelope;
@@ -75,9 +78,12 @@ export async function startMailSink(options: SinkOptions = {}, port = 0): Promis
         };
         const refusal = await options.onMail?.(mail);
         if (!refusal) taken.push(mail);
-        return refusal;
+        const end = refusal ? undefined : options.hangsUp?.(mail);
+        if (end === "unanswered") return hangUp();
+        callback(answered(refusal));
+        if (end === "answered") setImmediate(hangUp);
       };
-      mailOf().then((refusal) => callback(answered(refusal)), callback);
+      mailOf().catch(callback);
     },
   });
   // Clients that hang up are part of tests.
