@@ -16,6 +16,8 @@ export interface MailingStackOptions extends Omit<TestStackOptions, "env" | "rep
   server?: SinkOptions;
   /** Variables of the content service beside those of the mail server. */
   content?: Record<string, string>;
+  /** Variables of the contact service. */
+  contact?: Record<string, string>;
   /** Processes of the content service; with `apart` one serves, and another one sends. */
   senders?: number | "apart";
 }
@@ -29,6 +31,7 @@ export const GONE: Pick<SinkOptions, "onRecipient"> = {
 export async function startMailingStack({
   server,
   content = {},
+  contact = {},
   senders = 1,
   ...options
 }: MailingStackOptions = {}): Promise<MailingStack> {
@@ -39,6 +42,7 @@ export async function startMailingStack({
     ...options,
     replicas: { content: isApart ? 2 : senders },
     env: {
+      contact,
       content: { ...mailVariables(sink.port), ...content, ...(isApart && { CONTENT_ROLE: "serve" }) },
       ...(isApart && { "content-2": { CONTENT_ROLE: "send" } }),
     },
