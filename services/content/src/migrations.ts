@@ -45,6 +45,7 @@ import { VIDEO_TABLES } from "./video/video-hit.ts";
 import { PROMISED_VISITORS } from "./visit/promised-visitors.ts";
 import { TRACKED_SITES } from "./visit/tracked-sites.ts";
 import { FACT_KEYS, VISIT_TABLES, VISITORS_FOUND } from "./visit/visit-tables.ts";
+import { WITHHELD_PROOFS } from "./visit/withheld-proofs.ts";
 
 export const migrations: Migrations = {
   "0001_categories": statements(
@@ -251,4 +252,5 @@ export const migrations: Migrations = {
   "0090_consents_taken": statements(...CONSENTS_TAKEN),
   "0091_leases_of_sends": statements(...LEASES_OF_SENDS),
   "0096_visits_of_held_clicks": statements(...VISITS_OF_HELD_CLICKS),
+  "0098_withheld_proofs": statements(...WITHHELD_PROOFS),
 };

@@ -188,8 +188,9 @@ async function awaitNamed({ database }: CommandContext, commands: KeyedCommand[]
 function answerOf(outcome: Outcome<Effected>) {
   if ("value" in outcome) {
     const { value } = outcome;
-    const isFound = typeof value === "object";
-    return { reason: "", message: "", contactId: isFound ? value.found : value, isFound };
+    const done = { reason: "", message: "" };
+    if (typeof value === "number") return { ...done, contactId: value, isFound: false, isApart: false };
+    return { ...done, contactId: value.found, isFound: true, isApart: value.isApart === true };
   }
   const { reason, message } = outcome.fault;
   return { reason, message, contactId: 0 };

@@ -102,6 +102,7 @@ test("commands about one value or one contact take effect in their order, whatev
     await said(third, { firstname: "Drei" }),
   ]);
   const [one, , two] = outcomes.map(({ contactId }) => contactId ?? 0);
+  assert.deepEqual([outcomes[2]?.isFound, outcomes[2]?.isApart], [true, false]);
   assert.equal(one, first);
   // A form makes the known contact a part of the tracked one.
   assert.equal(two, second);
@@ -121,7 +122,7 @@ test("in one call a known contact is found, a contradiction is another contact, 
     await said(plain, { firstname: "Plain" }),
   ]);
   const [found, another, alone] = outcomes;
-  assert.deepEqual([found?.contactId, found?.isFound], [known, true]);
+  assert.deepEqual([found?.contactId, found?.isFound, found?.isApart], [known, true, true]);
   assert.ok(another?.contactId && another.contactId !== contradicting);
   assert.equal(alone?.contactId, plain);
   assert.deepEqual(await identityOf(known), [

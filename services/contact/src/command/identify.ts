@@ -31,6 +31,8 @@ export interface Identifying {
 /** A contact that was there before, and was found by what somebody said. */
 export interface Found {
   found: number;
+  /** The visitor's contact and that one stay two. */
+  isApart?: true;
 }
 
 const ATTEMPTS = 6;
@@ -63,7 +65,8 @@ async function identify(identifying: Identifying, said: Said): Promise<number | 
   const findTracked = command.isNew ? readContact : seenContact;
   const tracked = command.isKiosk ? undefined : await findTracked(identifying, sentId);
   const known = newestOf(holders.filter(({ id: holderId }) => holderId !== tracked?.id));
-  const chosen = await choose(identifying, said, { tracked, known });
+  const candidate = await chosenOf(identifying, command, { tracked, known });
+  const chosen = candidate && isAnother(identifying, said, candidate) ? undefined : candidate;
   const id = chosen ? Number(chosen.row.id) : await begin(identifying, said, tracked);
   if (command.isNew && id !== sentId) leadOn(identifying, sentId, id);
   await mergeAnonymous(identifying, id, command);
@@ -72,7 +75,9 @@ async function identify(identifying: Identifying, said: Said): Promise<number | 
   await write(identifying, said, { id, chosen, kept: isKept ? chosen?.before : undefined });
   await writeCompany(identifying, id, said.companyValues);
   await noteSaid(identifying, [{ said, id, isNew: !chosen, isMerged: chosen?.isMerged === true }]);
-  return chosen?.isFound ? { found: id } : id;
+  // Merged, the visitor's former contact has what was known of the other, also where the visitor turned out to be a third.
+  if (candidate?.isMerged) return { found: id };
+  return chosen?.isFound ? { found: id, isApart: true } : id;
 }
 
 /** A command that took effect on a contact. */
@@ -161,19 +166,16 @@ function provenBy({ proof, deviceId }: IdentifyContact) {
   return proof === "" ? {} : { proof, deviceId };
 }
 
-/** The contact that the visitor is; undefined for a new one. */
-async function choose(
-  identifying: Identifying,
+/** Does what was said contradict the contact? Then it is another person at the same machine. */
+function isAnother(
+  { catalogue }: Identifying,
   { values, command }: Said,
-  { tracked, known }: Candidates,
-): Promise<Chosen | undefined> {
-  const { identifiers } = identifying.catalogue.contact;
-  const chosen = await chosenOf(identifying, command, { tracked, known });
-  // Another person at the same machine.
-  if (!chosen || (!command.isKiosk && contradicts(chosen.row, values, identifiers))) return undefined;
-  return chosen;
+  { row }: Pick<Chosen, "row">,
+): boolean {
+  return !command.isKiosk && contradicts(row, values, catalogue.contact.identifiers);
 }
 
+/** The contact that the visitor seems to be; undefined for a new one. */
 async function chosenOf(
   identifying: Identifying,
   command: IdentifyContact,

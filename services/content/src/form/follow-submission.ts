@@ -16,6 +16,7 @@ import { type CommandContact, contactCommander, identifyVisitor } from "../visit
 import { ownDevices } from "../visit/identify.ts";
 import type { Sighting } from "../visit/sighting.ts";
 import { visitorEvents } from "../visit/visitor-events.ts";
+import { isProvenBefore, withholdProofs } from "../visit/withheld-proofs.ts";
 import { type ActionOutcome, failedOutcome, recordOutcome } from "./action-outcome.ts";
 import { carryOutAction, NOTICES, SEND_EMAIL } from "./carry-out-action.ts";
 import { emailContact } from "./email-contact.ts";
@@ -62,6 +63,7 @@ interface Task extends Following {
   /** Known once the contact is. */
   identifiedAs?: number;
   isFound?: boolean;
+  isApart?: boolean;
   /** Actions that are done. */
   actionsDone?: number;
   outcome?: ActionOutcome;
@@ -78,7 +80,14 @@ const actor = serviceActor("Forms");
 
 /** Plans what follows from a submission, in its transaction. */
 export function planFollowing(transaction: Transaction, following: Following): void {
-  jobs.add(transaction, [{ key: following.key, payload: { ...following } }]);
+  const { key, contactId, sighting } = following;
+  if (sighting) withholdProofs(transaction, [{ key: searchOf(following), contactId }]);
+  jobs.add(transaction, [{ key, payload: { ...following } }]);
+}
+
+/** Names the search for the contact that sent a submission. */
+function searchOf({ key }: Pick<Following, "key">): string {
+  return `form ${key}`;
 }
 
 export interface FollowOptions {
@@ -115,7 +124,10 @@ export function followSubmissions(options: FollowOptions): JobOptions {
 async function prepare(options: FollowOptions, command: CommandContact, job: Job): Promise<Job> {
   const { database, log } = options;
   const task = job.payload as unknown as Task;
-  if (task.identifiedAs === undefined) return withTask(job, { ...task, ...(await identify(command, task)) });
+  if (task.identifiedAs === undefined) {
+    const isProven = task.isProven && !(await isDoubted(database, task));
+    return withTask(job, { ...task, ...(await identify(command, { ...task, isProven })) });
+  }
   const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
   const action = form?.actions[task.actionsDone ?? 0];
   if (!form || !action || action.type === REPOST) return job;
@@ -133,6 +145,13 @@ async function prepare(options: FollowOptions, command: CommandContact, job: Job
     return { outcome: failedOutcome(action, error) };
   });
   return withTask(job, { ...task, ...carriedOut });
+}
+
+/** Is something else that the visitor said still to be followed, or has that found somebody? Then what they overwrite may be another person's. */
+async function isDoubted(database: Database, task: Task): Promise<boolean> {
+  const { keepsKnownValues, sighting } = task;
+  if (!keepsKnownValues || !sighting) return false;
+  return !(await isProvenBefore(database, { key: searchOf(task), deviceId: sighting.deviceId }));
 }
 
 async function noticesOf(
@@ -157,11 +176,11 @@ function withTask(job: Job, task: Task): Job {
 async function identify(
   command: CommandContact,
   task: Task,
-): Promise<Required<Pick<Task, "identifiedAs" | "isFound">>> {
+): Promise<Required<Pick<Task, "identifiedAs" | "isFound" | "isApart">>> {
   const { contactId, key } = task;
   const value = identificationOf(task);
   // The visitor stays who they were.
-  if (!value) return { identifiedAs: contactId, isFound: false };
+  if (!value) return { identifiedAs: contactId, isFound: false, isApart: false };
   return identifyVisitor(command, { key: `form:${key}:identify`, contactId, value });
 }
 
@@ -198,7 +217,7 @@ async function work(options: FollowOptions, transaction: Transaction, { payload 
   }
   const { outcome, notices = [], looks: _looks, ...rest } = task;
   const { key, formId, identifiedAs: contactId = 0 } = task;
-  if (task.actionsDone === undefined) giveToContact(options.outbox, transaction, task);
+  if (task.actionsDone === undefined) await giveToContact(options.outbox, transaction, task);
   if (outcome) recordOutcome(transaction, { key, formId, contactId }, outcome);
   if (form && action?.type === SEND_EMAIL && outcome?.state === "done") {
     const results = resultsOf((await submittedRow(transaction, task)) ?? {}, form);
@@ -245,12 +264,15 @@ const ownStatement = prepared(
   "update form_submissions set contact_id = $3 where id = $1 and date_submitted = $2::timestamptz",
 );
 /** Gives the submission and the device to their contact. */
-function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): void {
-  const { submissionId, dateSubmitted, identifiedAs: contactId = 0, isFound = false, sighting, isNew } = task;
+async function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): Promise<void> {
+  const { submissionId, dateSubmitted, identifiedAs: contactId = 0, sighting, isNew } = task;
+  const { isFound = false, isApart = false } = task;
   const at = new Date(dateSubmitted).toISOString();
   transaction.execute(ownStatement, [submissionId, at, contactId || null]);
   if (!sighting || !contactId) return;
-  ownDevices(transaction, [{ deviceId: sighting.deviceId, contactId, isFound }]);
+  await ownDevices(transaction, [
+    { key: searchOf(task), deviceId: sighting.deviceId, contactId, isFound, isApart },
+  ]);
   const isBeginning = isNew && contactId === task.contactId;
   const proof = isBeginning ? "device" : "";
   const visitor = { contactId, isNew: isBeginning, proof, isAgreeing: task.isAgreeing } as const;

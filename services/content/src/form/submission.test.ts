@@ -89,6 +89,7 @@ test("an action that fails for good is recorded with its reason; those after it 
         message: "",
         contactId,
         isFound: false,
+        isApart: false,
       }));
       return create(CarryOutCommandsResponseSchema, { outcomes });
     },

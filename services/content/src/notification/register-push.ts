@@ -4,6 +4,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import { type DomainEvent, domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { contactsByFate } from "@tidings/projection/contact-fates";
 import { PushSubscribedSchema, PushUnsubscribedSchema } from "@tidings/proto/tidings/content/v1/events";
+import { HAS_PROOF } from "../visit/withheld-proofs.ts";
 
 /** A browser or an app that takes notifications, or does so no more. */
 export interface Registration {
@@ -20,7 +21,7 @@ export const PUSH_IDS_MAX = 20;
 const provenStatement = prepared(
   "push_ids_proven_contact",
   `select coalesce(f.merged_into_id, d.contact_id) as contact_id from visitor_devices d left join contact_fates f on f.contact_id = d.contact_id
-   where d.id = $1 and d.is_proven and (f.contact_id is null or f.merged_into_id is not null)`,
+   where d.id = $1 and ${HAS_PROOF} and (f.contact_id is null or f.merged_into_id is not null)`,
 );
 const addStatement = prepared(
   "push_ids_add",

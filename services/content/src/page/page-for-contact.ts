@@ -26,7 +26,7 @@ export async function pageForContact(
   const locale = asked.translations.length > 0 ? (await fieldsOf([LOCALE])).get(LOCALE) : undefined;
   const translation = locale ? chooseTranslation(asked.page, asked.translations, [locale]) : undefined;
   const found = (translation && (await findPageAt(database, translation.id, at))) ?? asked;
-  const contact = contactId === undefined ? undefined : { contactId, isProven: true };
+  const contact = contactId === undefined ? undefined : { contactId, mayRead: true };
   const contentOf = slotContents({ database, contacts }, contact, at);
   // A variant that is asked for itself has none: it is shown, where a visitor would be sent to its parent.
   return render(found, chooseVariant(found, undefined), {

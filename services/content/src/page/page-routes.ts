@@ -159,7 +159,7 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
   const contentOf = slotContents({ database, contacts }, visitor);
   const text = await render(found, page, {
     fieldsOf: async (aliases) =>
-      visitor?.isProven ? contacts.fieldsOf(visitor.contactId, aliases) : new Map(),
+      visitor?.mayRead ? contacts.fieldsOf(visitor.contactId, aliases) : new Map(),
     async slot(name) {
       const content = await contentOf(name);
       if (content && visitor) {

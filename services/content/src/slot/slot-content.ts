@@ -47,10 +47,10 @@ export type FindContent = (slot: string) => Promise<SlotContent | undefined>;
  */
 export function slotContents(
   parts: SlotParts,
-  visitor: Pick<Visitor, "contactId" | "isProven"> | undefined,
+  visitor: Pick<Visitor, "contactId" | "mayRead"> | undefined,
   at = parts.database.now(),
 ): FindContent {
-  if (!visitor?.isProven) return async () => undefined;
+  if (!visitor?.mayRead) return async () => undefined;
   const { contactId } = visitor;
   const find = coalesce((slots: string[]) => contentsFor(parts, { contactId, slots, at }));
   return async (slot) =>

@@ -64,8 +64,9 @@ export async function identifyVisitor(
     contactId,
     value,
   }: { key: string; contactId: number; value: MessageInitShape<typeof IdentifyContactSchema> },
-): Promise<{ identifiedAs: number; isFound: boolean }> {
+): Promise<{ identifiedAs: number; isFound: boolean; isApart: boolean }> {
   const outcome = await command({ key, contactId, effect: { case: "identify", value } });
   if (!outcome?.contactId) throw new Error(`the contact of a visitor cannot be found: ${outcome?.message}`);
-  return { identifiedAs: outcome.contactId, isFound: outcome.isFound };
+  const { contactId: identifiedAs, isFound, isApart } = outcome;
+  return { identifiedAs, isFound, isApart };
 }

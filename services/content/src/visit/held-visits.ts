@@ -22,7 +22,14 @@ export interface Sorted<F> {
 /** The contact that a link names to its browser, while nothing of the visit is recorded. */
 export function waitingVisitor(contactId: number): Visitor {
   return {
-    ...{ contactId, shownContactId: contactId, isProven: true, isNew: false, isAgreeing: false },
+    ...{
+      contactId,
+      shownContactId: contactId,
+      isProven: true,
+      mayRead: true,
+      isNew: false,
+      isAgreeing: false,
+    },
     ...{ previousHitId: undefined, proof: "", isWaiting: true },
   };
 }

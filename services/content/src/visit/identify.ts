@@ -4,6 +4,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf, type NewJob } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import {
+  type CommandOutcome,
   type ContactCommandSchema,
   ContactCommandService,
   type IdentifyContactSchema,
@@ -14,11 +15,12 @@ import type { Log } from "@tidings/runtime/log";
 import { slices } from "@tidings/runtime/slices";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { commandContacts } from "./contact-command.ts";
+import { giveBackProofs, withholdProofs } from "./withheld-proofs.ts";
 
 /** Values that a page sent of its visitor with a hit. */
 export interface SaidOfVisitor {
-  /** The id of the hit. */
-  hitId: string;
+  /** Names the hit, or what completed it. */
+  occasion: string;
   deviceId: string;
   contactId: number;
   /** Values by aliases of fields; only those that everybody may write are written. */
@@ -71,10 +73,13 @@ export function planMerges(transaction: Transaction, merges: Merge[]): void {
 
 /** Plans that values are written to the contacts of visitors, or find those that they are. */
 export function planIdentifications(transaction: Transaction, said: SaidOfVisitor[]): void {
-  plan(
+  const tasks = said.map(({ occasion, ...task }) => ({ ...task, key: occasion }));
+  // Tags alone find nobody.
+  withholdProofs(
     transaction,
-    said.map(({ hitId, ...task }) => ({ ...task, key: `hit ${hitId}` })),
+    tasks.filter(({ values }) => Object.keys(values).length > 0),
   );
+  plan(transaction, tasks);
 }
 
 /** A job for each lane, of bounded sets. */
@@ -92,35 +97,59 @@ function laneOf(deviceId: string): number {
   return [...deviceId].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 65_521, 0) % LANES;
 }
 
+/** The devices are locked in the order of their ids, as by all who change several. */
 const ownStatement = prepared(
   "visitor_devices_own",
-  `update visitor_devices d set contact_id = x.contact_id, is_proven = d.is_proven and not x.is_found
-   from (select * from json_to_recordset($1::json) as x (device_id text, contact_id integer, is_found boolean) order by device_id) x
-   where d.id = x.device_id and (d.contact_id <> x.contact_id or x.is_found)`,
+  `with x as materialized (select * from json_to_recordset($1::json) as x (device_id text, contact_id integer, is_found boolean)),
+     locked as materialized (
+       select d.id from visitor_devices d where d.id = any (array(
+         select device_id from x union
+         select o.id from visitor_devices o
+         where o.contact_id = any ($2::integer[]) and o.shown_contact_id = any ($3::integer[]) and o.is_proven))
+       order by d.id for update of d)
+   update visitor_devices d set contact_id = coalesce(x.contact_id, d.contact_id),
+     is_proven = d.is_proven and not coalesce(x.is_found, d.shown_contact_id = any ($3::integer[]))
+   from locked left join x on x.device_id = locked.id where d.id = locked.id`,
 );
 
-/** The contact that the visitor of a device turned out to be. One that was found by what was said is not proven. */
+/** The contact that the visitor of a device turned out to be. */
 export interface OwnedDevice {
+  /** The key of the search. */
+  key: string;
   deviceId: string;
   contactId: number;
+  /** It was found by what was said, and is not proven by that. */
   isFound: boolean;
+  /** It is not what the visitor's contact was merged with. */
+  isApart: boolean;
 }
 
-/** Gives devices to the contacts that their visitors turned out to be. */
-export function ownDevices(transaction: Transaction, owned: OwnedDevice[]): void {
-  const latest = new Map(
-    owned.map(({ deviceId, contactId, isFound }) => [
-      deviceId,
-      { device_id: deviceId, contact_id: contactId, is_found: isFound },
-    ]),
-  );
-  if (latest.size > 0) transaction.execute(ownStatement, [JSON.stringify([...latest.values()])]);
+/**
+ * Ends searches, and gives devices to the contacts that their visitors turned out to be. Where one was merged with the contact that the visitor had been,
+ * all devices of the latter lose their proof: none of them made that one, or showed a link of it.
+ */
+export async function ownDevices(
+  transaction: Transaction,
+  owned: OwnedDevice[],
+  refusedKeys: string[] = [],
+): Promise<void> {
+  const withheld = await giveBackProofs(transaction, [...owned.map(({ key }) => key), ...refusedKeys]);
+  const merged = owned.filter(({ isFound, isApart }) => isFound && !isApart);
+  const before = merged.flatMap(({ key }) => withheld.get(key) ?? []);
+  const rows = [...Map.groupBy(owned, ({ deviceId }) => deviceId)].map(([deviceId, ofDevice]) => ({
+    device_id: deviceId,
+    contact_id: ofDevice.at(-1)?.contactId,
+    is_found: ofDevice.some(({ isFound }) => isFound),
+  }));
+  if (rows.length === 0) return;
+  const contacts = [...before, ...merged.map(({ contactId }) => contactId)];
+  transaction.execute(ownStatement, [JSON.stringify(rows), contacts, before]);
 }
 
 /** The results of a job, as its payload carries them. */
 interface Results {
   owned: OwnedDevice[];
-  refused: string[];
+  refused: { key: string; reason: string }[];
 }
 
 /** Finds out who visitors are, in sets of commands of the contact service that take effect once each. A refused command stops no other. */
@@ -136,22 +165,27 @@ export function identification(database: Database, log: Log, upstreams: Upstream
       const outcomes = await commandContacts({ contacts, actor }, tasks.map(commandOf));
       const results: Results = { owned: [], refused: [] };
       for (const [index, { deviceId, mergedId, key }] of tasks.entries()) {
-        const { contactId, isFound, message } = outcomes[index] ?? { contactId: 0, message: "" };
-        if (!contactId) results.refused.push(`${key}: ${message}`);
+        const outcome = outcomes[index];
+        if (!outcome?.contactId) results.refused.push({ key, reason: outcome?.message ?? "" });
         // A merge follows the device, which may have gone on since.
-        else if (mergedId === undefined)
-          results.owned.push({ deviceId, contactId, isFound: isFound === true });
+        else if (mergedId === undefined) results.owned.push({ key, deviceId, ...foundIn(outcome) });
       }
       return { ...job, payload: { ...job.payload, ...results } };
     },
     async work(transaction, { payload }) {
       const { owned, refused } = payload as unknown as Results;
-      ownDevices(transaction, owned);
+      const refusedKeys = refused.map(({ key }) => key);
+      await ownDevices(transaction, owned, refusedKeys);
       if (refused.length === 0) return { state: "done" };
       log.warn({ refused }, "visitors could not be identified");
-      return { state: "set_aside", reason: refused.join("; ").slice(0, REASON_LENGTH_MAX) };
+      const reason = refused.map((each) => `${each.key}: ${each.reason}`).join("; ");
+      return { state: "set_aside", reason: reason.slice(0, REASON_LENGTH_MAX) };
     },
   };
+}
+
+function foundIn({ contactId, isFound, isApart }: CommandOutcome) {
+  return { contactId, isFound, isApart };
 }
 
 const REASON_LENGTH_MAX = 1_000;

@@ -2,10 +2,11 @@ import type { IncomingMessage } from "node:http";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { visitOf } from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
+import { HAS_PROOF } from "./withheld-proofs.ts";
 
 const provenStatement = prepared(
   "visitor_devices_proven",
-  "select contact_id from visitor_devices where id = $1 and is_proven",
+  `select d.contact_id from visitor_devices d where d.id = $1 and ${HAS_PROOF}`,
 );
 
 /** The contact that a visitor has proven to be, by the cookie of an earlier visit. */

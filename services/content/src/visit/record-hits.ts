@@ -241,7 +241,9 @@ async function identifyAll(
     const newContactId = newIds[index];
     if (contactId === undefined || newContactId === undefined || !hit.device) return [];
     const { id: hitId, device, values, tags, saidBy = "query" } = hit;
-    return [{ hitId, deviceId: device.id, contactId, values, tags, newContactId, proof: saidBy }];
+    return [
+      { occasion: `hit ${hitId}`, deviceId: device.id, contactId, values, tags, newContactId, proof: saidBy },
+    ];
   });
   planIdentifications(transaction, said);
 }

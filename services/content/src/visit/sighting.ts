@@ -50,7 +50,10 @@ export type Proof = "" | "device" | "link" | "address";
 /** A visitor, as the visits before have left them. */
 export interface Visitor extends ShownVisitor {
   contactId: number;
+  /** The device made the contact, or showed a signed link of it. */
   isProven: boolean;
+  /** The proof holds now: what is known of the contact may be shown. */
+  mayRead: boolean;
   /** The contact begins with this visit. */
   isNew: boolean;
   /** The latest hit before. */

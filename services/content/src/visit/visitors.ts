@@ -9,11 +9,11 @@ import { type Merge, planMerges } from "./identify.ts";
 import { promisedIds } from "./promised-visitors.ts";
 import type { Proof, Sighting, Visitor } from "./sighting.ts";
 import { visitorEvents } from "./visitor-events.ts";
+import { HAS_PROOF } from "./withheld-proofs.ts";
 
 const columns = `id text, contact_id integer, shown_contact_id integer, is_proven boolean, last_seen timestamptz, last_hit_id uuid,
    is_consenting boolean, ip text, keys bigint[]`;
-const answer =
-  "d.id, d.contact_id, d.shown_contact_id, d.is_proven, d.previous_hit_id, to_json(d.recent_keys) as recent_keys";
+const answer = `d.id, d.contact_id, d.shown_contact_id, d.is_proven, ${HAS_PROOF} as has_proof, d.previous_hit_id, to_json(d.recent_keys) as recent_keys`;
 /** The latest hit moves on; a sighting that is no hit leaves it as it is. */
 const moved = `contact_id = coalesce((select f.merged_into_id from contact_fates f where f.contact_id = d.contact_id), d.contact_id),
    last_seen = greatest(d.last_seen, x.last_seen), previous_hit_id = case when x.last_hit_id is null then d.previous_hit_id else d.last_hit_id end,
@@ -186,6 +186,7 @@ function metOf(row: Row, proof: Proof): Met {
     contactId: Number(row.contact_id),
     shownContactId: Number(row.shown_contact_id),
     isProven: row.is_proven === "t",
+    mayRead: row.has_proof === "t",
     isNew: proof === "device",
     previousHitId: row.previous_hit_id ?? undefined,
     proof,
@@ -202,7 +203,8 @@ const proveStatement = prepared(
      from json_to_recordset($1::json) as x (id text, contact_id integer) left join contact_fates f on f.contact_id = x.contact_id
      where f.contact_id is null or f.merged_into_id is not null)
    update visitor_devices d set contact_id = p.contact_id, shown_contact_id = p.contact_id, is_proven = true
-   from proof p where d.id = p.id and (not d.is_proven or d.contact_id <> p.contact_id) returning d.id, d.contact_id`,
+   from proof p where d.id = p.id and (not d.is_proven or d.contact_id <> p.contact_id)
+   returning d.id, d.contact_id, ${HAS_PROOF} as has_proof`,
 );
 
 /** A visitor with a signed link is the contact that the latest one was signed for, and was so before: what the device had begun is merged in. */
@@ -233,7 +235,7 @@ async function prove(
         ...before,
         contactId,
         shownContactId: contactId,
-        isProven: true,
+        ...{ isProven: true, mayRead: row.has_proof === "t" },
         isNew: false,
         proof: "link",
       });
