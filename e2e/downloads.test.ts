@@ -295,7 +295,7 @@ test("50 downloads by 5 browsers at the same time are 50 downloads, 5 of them un
   const devices = Array.from({ length: 5 }, (_, index) => `downloadingbrowser0000${index}`);
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, index) =>
-      Promise.all(assets.map(({ path }) => get(`${path}?svc_device_id=${devices[index % 5]}`))),
+      Promise.all(assets.map(({ path }) => get(path, { cookie: `svc_device_id=${devices[index % 5]}` }))),
     ),
   );
   for (const { status, text } of answers.flat()) assert.deepEqual([status, text], [200, TEXT]);

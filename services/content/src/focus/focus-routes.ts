@@ -7,7 +7,7 @@ import { deviceOfHit } from "../visit/hit-device.ts";
 import { pageHit } from "../visit/page-hit.ts";
 import { type Parameters, readParameters } from "../visit/parameters.ts";
 import type { RecordFact } from "../visit/record-facts.ts";
-import { visitOf } from "../visit/visit.ts";
+import { namedVisitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { rowIdOf } from "../web/row-id.ts";
 import { sendScript } from "../web/send-script.ts";
@@ -43,7 +43,7 @@ export function focusRoutes({ database, settings, script, record }: FocusRouteOp
       (await hasFocusItem(database, focusId));
     if (!isKnown) return void response.json({ success: 0 });
     const who = await withDevice(database, parameters, settings);
-    const visit = visitOf(request, who, settings);
+    const visit = namedVisitOf(request, who, settings);
     const hit = pageHit({ visit, parameters: who, prefix: settings.prefix, fields: new Set() });
     // A browser without an id cannot keep one here: its visitor could not be found again.
     const device = visit.device?.isNew ? undefined : visit.device;

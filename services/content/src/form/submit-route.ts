@@ -5,8 +5,9 @@ import { html } from "@tidings/runtime/html";
 import type { PublicTokens } from "@tidings/secrets/public-token";
 import type { Request, Response } from "express";
 import { addressOf, utmOf } from "../visit/page-hit.ts";
+import { withoutProofs } from "../visit/proofs.ts";
 import type { Sighting } from "../visit/sighting.ts";
-import { keepDevice, type Visit, visitOf } from "../visit/visit.ts";
+import { keepDevice, namedVisitOf, type Visit } from "../visit/visit.ts";
 import { awaitReposts } from "./await-reposts.ts";
 import { answerJson, type FormAnswer, refusedAnswer, takenAnswer, withRepost } from "./form-answer.ts";
 import { callOf, type FormRouteOptions, findForm, openForm } from "./form-options.ts";
@@ -33,7 +34,7 @@ export async function submitRoute(
   const receiving = { bytesMax, arrivals, pageMember: `${settings.prefix}page` };
   const { received, id, visit, taking } = await withReceivedForm(request, receiving, async (received) => {
     const id = query.get("formId") ?? received.members.get("formid") ?? "";
-    const visit = visitOf(request, received.parameters, settings);
+    const visit = namedVisitOf(request, received.parameters, settings);
     return { received, id, visit, taking: await take(options, { request, received, id, visit }) };
   });
   const { members } = received;
@@ -83,7 +84,10 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
     if (!form) throw closed();
     const key = members.get("submissionkey");
     const pageId = Number(members.get(`${settings.prefix}page`));
-    const referer = addressOf(members.get("return") ?? "") || addressOf(visit.referer);
+    const referer = withoutProofs(
+      addressOf(members.get("return") ?? "") || addressOf(visit.referer),
+      settings.prefix,
+    );
     const sighting = sightingOf(visit, form, referer);
     const sent = {
       formId: form.id,

@@ -5,7 +5,7 @@ import type { KnownContacts } from "../visit/known-contact.ts";
 import { pageHit } from "../visit/page-hit.ts";
 import { readParameters } from "../visit/parameters.ts";
 import type { See } from "../visit/record-hits.ts";
-import { keepDevice, visitOf } from "../visit/visit.ts";
+import { keepDevice, namedVisitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { RecordShown } from "./record-shown.ts";
 import { slotContents } from "./slot-content.ts";
@@ -25,7 +25,7 @@ export function slotRoutes({ database, settings, see, contacts, recordShown }: S
   router.all("/dwc/:slot", sharedWith(settings), async (request: Request, response: Response) => {
     const slot = String(request.params.slot);
     const parameters = await readParameters(request);
-    const visit = visitOf(request, parameters, settings);
+    const visit = namedVisitOf(request, parameters, settings);
     const { device } = visit;
     if (!device) return void response.status(204).end();
     const visitor = await see(pageHit({ visit, parameters, prefix: settings.prefix, fields: new Set() }));

@@ -3,9 +3,10 @@ import { clickIn, sourceOf } from "../visit/click.ts";
 import { fromTrackedSites, sharedWith } from "../visit/cross-origin.ts";
 import { addressOf, pageHit } from "../visit/page-hit.ts";
 import { cleanText, type Parameters, readParameters } from "../visit/parameters.ts";
+import { withoutProofs } from "../visit/proofs.ts";
 import type { RecordFact } from "../visit/record-facts.ts";
 import { idsOf } from "../visit/tracking.ts";
-import { keepDevice, visitOf } from "../visit/visit.ts";
+import { keepDevice, namedVisitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { VideoReport } from "./video-hit.ts";
 
@@ -26,13 +27,13 @@ export function videoRoutes({ settings, record }: VideoRouteOptions): Router {
     const parameters = await readParameters(request);
     const asked = clickIn(parameters, settings.tokens.click);
     if (!asked) return void response.json({ success: 0 });
-    const visit = visitOf(request, parameters, settings);
+    const visit = namedVisitOf(request, parameters, settings);
     const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: new Set() });
     const visitor = await record({
       ...hit,
       ...sourceOf(asked.click),
       referer: hit.referer || visit.referer,
-      url: addressOf(parameters.get("url") ?? "") || hit.url,
+      url: withoutProofs(addressOf(parameters.get("url") ?? ""), settings.prefix) || hit.url,
       guid: cleanText(parameters.get("guid") ?? "", GUID_LENGTH_MAX),
       timeWatched: secondsIn(parameters, "total_watched"),
       duration: secondsIn(parameters, "duration"),

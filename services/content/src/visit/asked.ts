@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { readClick, sourceOf } from "./click.ts";
 import { utmOf } from "./page-hit.ts";
 import type { Parameters } from "./parameters.ts";
+import { proofNames, withoutProofs } from "./proofs.ts";
 import type { VisitSettings } from "./visit-settings.ts";
 
 const URL_LENGTH_MAX = 2_048;
@@ -10,12 +11,13 @@ const URL_LENGTH_MAX = 2_048;
 export function askedBy(
   { url = "" }: IncomingMessage,
   parameters: Parameters,
-  { publicUrl, tokens }: VisitSettings,
+  { publicUrl, tokens, prefix }: VisitSettings,
 ) {
-  const query = Object.fromEntries([...parameters].filter(([name]) => name !== "ct"));
+  const proofs = proofNames(prefix);
+  const query = Object.fromEntries([...parameters].filter(([name]) => !proofs.includes(name)));
   return {
     ...sourceOf(readClick(tokens.click, parameters.get("ct") ?? "")),
-    url: new URL(url, publicUrl).href.slice(0, URL_LENGTH_MAX),
+    url: withoutProofs(new URL(url, publicUrl).href, prefix).slice(0, URL_LENGTH_MAX),
     query,
     utm: utmOf(query),
     ...{ remoteHost: "", timeZone: "", locale: "" },

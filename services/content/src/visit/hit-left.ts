@@ -1,6 +1,7 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { addressOf } from "./page-hit.ts";
 import type { Parameters } from "./parameters.ts";
+import { withoutProofs } from "./proofs.ts";
 
 const lastStatement = prepared(
   "visitor_devices_last_hit",
@@ -21,8 +22,9 @@ export async function hitLeft(
   database: Database,
   deviceId: string,
   parameters: Parameters,
+  prefix: string,
 ): Promise<string | undefined> {
-  const url = addressOf(parameters.get("page_url") ?? "");
+  const url = withoutProofs(addressOf(parameters.get("page_url") ?? ""), prefix);
   const [row] = url
     ? await database.query(sameAddressStatement, [deviceId, url], backgroundDeadline())
     : await database.query(lastStatement, [deviceId], backgroundDeadline());

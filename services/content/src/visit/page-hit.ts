@@ -2,9 +2,10 @@ import { factKeyOf } from "./fact-key.ts";
 import type { Hit } from "./hit.ts";
 import { newFactId } from "./hit.ts";
 import { cleanText, type Parameters } from "./parameters.ts";
+import { proofNames, withoutProofs } from "./proofs.ts";
 import type { Utm } from "./sighting.ts";
 import type { Visit } from "./visit.ts";
-import { CONSENT_PARAMETER } from "./visit.ts";
+import { CONSENT_PARAMETER, DEVICE_PARAMETER } from "./visit.ts";
 
 /** The parameters that describe a hit; all others may be values of the visitor (engines.md 7.1). */
 const OF_THE_HIT = new Set(
@@ -40,7 +41,7 @@ export interface HitContext {
 /** The hit of a page that a script or an image on it reports. */
 export function pageHit({ visit, parameters, prefix, fields }: HitContext): Hit {
   const text = (name: string) => parameters.get(name) ?? "";
-  const url = addressOf(text("page_url")) || addressOf(visit.referer);
+  const url = withoutProofs(addressOf(text("page_url")) || addressOf(visit.referer), prefix);
   const query = queryOf(url, parameters, prefix);
   return {
     ...newFactId(visit.at),
@@ -49,7 +50,7 @@ export function pageHit({ visit, parameters, prefix, fields }: HitContext): Hit 
     code: 200,
     url,
     urlTitle: cleanText(text("page_title"), 500),
-    referer: text("page_referrer"),
+    referer: withoutProofs(text("page_referrer"), prefix),
     remoteHost: "",
     pageLanguage: cleanText(text("page_language"), 35),
     source: "",
@@ -73,18 +74,10 @@ function queryOf(url: string, parameters: Parameters, prefix: string): Record<st
   const query = new Map<string, string>();
   if (url)
     for (const [name, text] of new URL(url).searchParams) query.set(cleanText(name, 191), cleanText(text));
-  for (const [name, text] of parameters) query.set(name, text);
-  for (const name of [
-    "ct",
-    "hit",
-    KEY_PARAMETER,
-    "left",
-    "mtc_id",
-    "mtc_sid",
-    `${prefix}_device_id`,
-    CONSENT_PARAMETER,
-  ])
-    query.delete(name);
+  for (const [name, text] of parameters)
+    if (name !== DEVICE_PARAMETER) query.set(name, withoutProofs(text, prefix));
+  const unkept = ["hit", "served", KEY_PARAMETER, "left", "mtc_id", "mtc_sid", CONSENT_PARAMETER];
+  for (const name of [...unkept, ...proofNames(prefix)]) query.delete(name);
   return Object.fromEntries([...query].slice(0, QUERY_MEMBERS_MAX));
 }
 

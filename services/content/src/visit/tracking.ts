@@ -13,7 +13,7 @@ import { namesOfLeftOut, pageHit } from "./page-hit.ts";
 import { readParameters } from "./parameters.ts";
 import type { Leave, RecordHit, See } from "./record-hits.ts";
 import { hostOf, type TrackedSites } from "./tracked-sites.ts";
-import { CONSENT_PARAMETER, forgetDevice, keepDevice, type Recorded, visitOf } from "./visit.ts";
+import { CONSENT_PARAMETER, forgetDevice, keepDevice, namedVisitOf, type Recorded } from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
 import type { Withdraw } from "./withdraw.ts";
 
@@ -48,7 +48,7 @@ export function trackingRoutes(options: TrackingOptions): Router {
   });
   router.get("/mtc", shared, async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
-    const visit = visitOf(request, parameters, settings);
+    const visit = namedVisitOf(request, parameters, settings);
     if (!visit.device) return void response.json([]);
     const fields = new Set<string>();
     const visitor = await options.see(pageHit({ visit, parameters, prefix: settings.prefix, fields }));
@@ -75,14 +75,15 @@ async function record(
 ): Promise<Recorded | undefined> {
   const leftOut = new Set<string>();
   const parameters = await readParameters(request, leftOut);
-  const visit = visitOf(request, parameters, settings);
+  const visit = namedVisitOf(request, parameters, settings);
   if (parameters.get(CONSENT_PARAMETER) === "0") {
     forgetDevice(response, settings);
     await withdraw(request, parameters);
   }
   const served = settings.tokens.hit.read(parameters.get("hit") ?? "");
   if (parameters.has("left")) {
-    const left = served ?? (visit.device && (await hitLeft(database, visit.device.id, parameters)));
+    const left =
+      served ?? (visit.device && (await hitLeft(database, visit.device.id, parameters, settings.prefix)));
     if (left) await leave({ id: left, at: visit.at });
   }
   // The page counted this visit while it was served.

@@ -5,6 +5,7 @@ import { deviceIdOf, newDeviceId } from "./device-id.ts";
 import { type Verdict, verdictOf } from "./machine.ts";
 import { cleanText, type Parameters } from "./parameters.ts";
 import type { Place } from "./places.ts";
+import { withoutProofs } from "./proofs.ts";
 import type { ShownVisitor } from "./sighting.ts";
 import type { VisitSettings } from "./visit-settings.ts";
 
@@ -14,6 +15,8 @@ export interface Visit extends Verdict {
   at: number;
   /** The browser; undefined where it may not be known: a machine, or a person who did not agree. */
   device: { id: string; isNew: boolean } | undefined;
+  /** A script or a form named the browser: no cookie did. */
+  isNamed: boolean;
   /** As it is kept. */
   ip: string;
   /** The place of the kept address, where places of addresses are known. */
@@ -31,13 +34,39 @@ const YEAR_SECONDS = 365 * 86_400;
 const AGENT_LENGTH_MAX = 1_000;
 const LANGUAGES_MAX = 20;
 
-/** Reads who makes a request, by its headers and its parameters. */
+/**
+ * Reads who makes a request, by its headers and its parameters. The cookie alone names the browser: a link can have any parameter, so that one person
+ * could give another the browser of their own.
+ */
 export function visitOf(request: IncomingMessage, parameters: Parameters, settings: VisitSettings): Visit {
+  return visitBy(request, parameters, settings, {});
+}
+
+/**
+ * The same of a request by a script or a form: its parameters name the browser where no cookie does, since a page that is not ours knows only what its own
+ * storage has. `served` is the browser of the landing page that the request comes from, which is known before all.
+ */
+export function namedVisitOf(
+  request: IncomingMessage,
+  parameters: Parameters,
+  settings: VisitSettings,
+  served?: string,
+): Visit {
+  return visitBy(request, parameters, settings, { served, named: namedDevice(parameters, settings) });
+}
+
+function visitBy(
+  request: IncomingMessage,
+  parameters: Parameters,
+  settings: VisitSettings,
+  { served, named }: { served?: string | undefined; named?: string | undefined },
+): Visit {
   const { headers, method = "GET" } = request;
   const ip = String(headers["x-forwarded-for"] ?? "");
   const kept = keptAddress(ip, settings.ipForm);
   const verdict = verdictOf({ method, headers, ip }, settings.machines);
-  const known = knownDevice(request, parameters, settings);
+  const cookie = served === undefined ? keptDevice(request, settings) : undefined;
+  const known = served ?? cookie ?? named;
   const mayBeKnown =
     verdict.verdict !== "machine" && isAgreed(request, parameters, settings, known !== undefined);
   return {
@@ -48,25 +77,19 @@ export function visitOf(request: IncomingMessage, parameters: Parameters, settin
         ? { id: known, isNew: false }
         : { id: newDeviceId(), isNew: true }
       : undefined,
+    isNamed: known !== undefined && cookie === undefined,
     ip: kept,
     place: settings.placeOf(kept),
     isConsenting: parameters.get(CONSENT_PARAMETER) === "1",
     isFoundByAddress: settings.isFoundByAddress,
     userAgent: cleanText(headers["user-agent"] ?? "", AGENT_LENGTH_MAX),
     browserLanguages: languagesOf(headers["accept-language"]),
-    referer: cleanText(headers.referer ?? ""),
+    referer: withoutProofs(cleanText(headers.referer ?? ""), settings.prefix),
   };
 }
 
-/** The cookie counts before the parameter: a page that is not ours knows only what its own storage has. */
-function knownDevice(
-  { headers }: IncomingMessage,
-  parameters: Parameters,
-  settings: VisitSettings,
-): string | undefined {
-  const cookies = parseCookie(headers.cookie ?? "");
-  const name = `${settings.prefix}_device_id`;
-  return deviceIdOf(cookies[name]) ?? namedDevice(parameters, settings);
+function keptDevice({ headers }: IncomingMessage, { prefix }: VisitSettings): string | undefined {
+  return deviceIdOf(parseCookie(headers.cookie ?? "")[`${prefix}_device_id`]);
 }
 
 /** The device that parameters name: by its id, which only its own pages know, or by a signed token. */
@@ -118,21 +141,22 @@ function languagesOf(header = ""): string[] {
 
 /** A visit with its visitor, and the hit that it was, as far as they are known. */
 export interface Recorded {
-  visit: Pick<Visit, "device">;
+  visit: Pick<Visit, "device" | "isNamed">;
   visitor: ShownVisitor | undefined;
   hitId?: string;
 }
 
 /**
  * Lets the browser of a visitor keep who it is: the random id of the device for a year, and for its session the ids of contact and hit,
- * which nobody believes when they come back. A hit that waits on disk has no contact yet: its device will have one.
+ * which nobody believes when they come back. A hit that waits on disk has no contact yet: its device will have one. A browser that was named by a parameter
+ * gets no cookie: whoever sent the visitor here may know that id.
  */
 export function keepDevice(
   response: ServerResponse,
   { visit, visitor, hitId }: Recorded,
   settings: VisitSettings,
 ): void {
-  if (!visit.device) return;
+  if (!visit.device || visit.isNamed) return;
   if (!visitor) {
     if (hitId) keepNewDevice(response, visit.device.id, settings);
     return;

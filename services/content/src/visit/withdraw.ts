@@ -6,8 +6,9 @@ import { VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
 import { forgetHeld } from "./held-visits.ts";
 import { addressOf } from "./page-hit.ts";
 import type { Parameters } from "./parameters.ts";
+import { withoutProofs } from "./proofs.ts";
 import type { Visits } from "./record-hits.ts";
-import { CONSENT_PARAMETER, visitOf } from "./visit.ts";
+import { CONSENT_PARAMETER, namedVisitOf } from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
 import { VISITORS_SEEN } from "./visitor-events.ts";
 
@@ -23,9 +24,10 @@ const forgetStatement = prepared(
 export function withdrawal({ database, outbox }: Visits, settings: VisitSettings): Withdraw {
   return async (request, parameters) => {
     const agreed = new Map([...parameters, [CONSENT_PARAMETER, "1"] as const]);
-    const { device, referer, at } = visitOf(request, agreed, settings);
+    const { device, referer, at } = namedVisitOf(request, agreed, settings);
     if (!device || device.isNew) return;
-    const url = addressOf(parameters.get("page_url") ?? "") || addressOf(referer);
+    const url =
+      withoutProofs(addressOf(parameters.get("page_url") ?? ""), settings.prefix) || addressOf(referer);
     await database.transaction(backgroundDeadline(), async (transaction) => {
       forgetHeld(transaction, device.id);
       const forgotten = await transaction.query(forgetStatement, [device.id]);
