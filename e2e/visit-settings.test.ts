@@ -106,6 +106,16 @@ test("TRACKING_ORIGINS lets its origins read answers with cookies, and no others
   };
   assert.deepEqual(await asked(SHOP), [1, SHOP, "true"]);
   assert.deepEqual(await asked("https://elsewhere.example"), [0, undefined, undefined]);
+  const contacts = "select count(*) from content.visitor_devices";
+  const before = await query(database, contacts);
+  const headers = { ...somebody(), origin: "https://elsewhere.example" };
+  const browser = visitor(baseUrl);
+  assert.deepEqual((await browser.ask("/mtc", { headers })).json, []);
+  assert.equal((await browser.ask("/dwc/top", { headers })).status, 204);
+  const push = await browser.ask("/notification/subscribe", { method: "POST", headers });
+  assert.deepEqual(push.json, { success: 0 });
+  assert.equal(browser.cookies.size, 0);
+  assert.deepEqual(await query(database, contacts), before);
 });
 
 test("FORM_UPDATES=proven: who only says an address fills in what is not known of its contact, and overwrites nothing", async () => {

@@ -2,7 +2,7 @@ import type { Database } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { yesOrNoOf } from "@tidings/runtime/plain-text";
 import { type Request, type Response, Router } from "express";
-import { sharedWith } from "../visit/cross-origin.ts";
+import { fromTrackedSites, sharedWith } from "../visit/cross-origin.ts";
 import { type Parameters, readParameters } from "../visit/parameters.ts";
 import { namedDevice } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
@@ -27,17 +27,17 @@ const HASH = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  */
 export function pushRoutes(options: PushRouteOptions): Router {
   const router = Router({ caseSensitive: true });
-  const shared = sharedWith(options.settings);
+  const guards = [sharedWith(options.settings), fromTrackedSites(options.settings)];
   for (const [path, isMobile] of [
     ["/notification/subscribe", false],
     ["/notification/appcallback", true],
   ] as const)
-    router.all(path, shared, async (request: Request, response: Response) => {
+    router.all(path, ...guards, async (request: Request, response: Response) => {
       const parameters = await readParameters(request);
       const isDone = await register(options, parameters, isMobile);
       response.json({ success: Number(isDone) });
     });
-  router.all("/notification/receive", shared, async (request: Request, response: Response) => {
+  router.all("/notification/receive", ...guards, async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
     response.json({ success: Number(await receive(options, parameters.get("hash") ?? "")) });
   });

@@ -1,6 +1,6 @@
 import type { Database } from "@tidings/database/database";
 import { type Request, type Response, Router } from "express";
-import { sharedWith } from "../visit/cross-origin.ts";
+import { isTrackedOrigin, sharedWith } from "../visit/cross-origin.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import { pageHit } from "../visit/page-hit.ts";
 import { readParameters } from "../visit/parameters.ts";
@@ -23,6 +23,8 @@ export interface SlotRouteOptions {
 export function slotRoutes({ database, settings, see, contacts, recordShown }: SlotRouteOptions): Router {
   const router = Router({ caseSensitive: true });
   router.all("/dwc/:slot", sharedWith(settings), async (request: Request, response: Response) => {
+    const { origin } = request.headers;
+    if (origin !== undefined && !isTrackedOrigin(origin, settings)) return void response.status(204).end();
     const slot = String(request.params.slot);
     const parameters = await readParameters(request);
     const visit = namedVisitOf(request, parameters, settings);

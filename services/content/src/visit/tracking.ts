@@ -36,17 +36,19 @@ export function trackingRoutes(options: TrackingOptions): Router {
   const { settings } = options;
   const router = Router({ caseSensitive: true });
   const shared = sharedWith(settings);
+  const isForeign = ({ headers: { origin } }: Request): boolean => {
+    if (origin === undefined || isTrackedOrigin(origin, settings)) return false;
+    options.sites.noteRefused(hostOf(origin), ["origin"]);
+    return true;
+  };
   router.all("/mtc/event", shared, async (request: Request, response: Response) => {
-    const { origin } = request.headers;
-    if (origin !== undefined && !isTrackedOrigin(origin, settings)) {
-      options.sites.noteRefused(hostOf(origin), ["origin"]);
-      return void response.json({ success: 0 });
-    }
+    if (isForeign(request)) return void response.json({ success: 0 });
     const outcome = await record(options, request, response, {});
     if (!outcome) return void response.json({ success: 0 });
     response.json({ success: 1, ...idsOf(outcome), ...hitOf(outcome, settings), events: {} });
   });
   router.get("/mtc", shared, async (request: Request, response: Response) => {
+    if (isForeign(request)) return void response.json([]);
     const parameters = await readParameters(request);
     const visit = namedVisitOf(request, parameters, settings);
     if (!visit.device) return void response.json([]);
