@@ -42,14 +42,35 @@ test("PATCH of a tweet wakes the audit alone, and PATCH of an email the contact 
   ]);
 });
 
+test("a note and a tag wake the audit alone", async () => {
+  const { id } = await made("contacts", "contact", { email: "charles@example.com" });
+  const woken = await wokenBy("CONTACT", () => make(api, "notes", "note", { lead: id, text: "Called." }));
+  assert.deepEqual(woken, ["reporting-audit-contact"]);
+  const tagged = await wokenBy("CONTACT", () => make(api, "tags", "tag", { tag: "keen" }));
+  assert.deepEqual(tagged, ["reporting-audit-contact"]);
+});
+
+test("a new member of a segment wakes campaign and webhook, and no builder of segments", async () => {
+  const { id } = await made("contacts", "contact", { email: "mary@example.com" });
+  const segment = await made("segments", "list", { name: "Keen" });
+  const woken = await wokenBy("CONTACT", () => api("POST", `segments/${segment.id}/contact/${id}/add`));
+  assert.deepEqual(woken, ["campaign-projection-contact", "reporting-audit-contact", "webhook-fan-out"]);
+});
+
 test("PATCH of a contact wakes neither campaign nor content", async () => {
-  const contact = await make(api, "contacts", "contact", { email: "ada@example.com" });
-  await eventually(async () => {
-    const deliveries = await deliveriesByDurable(nats.url, "CONTACT");
-    assert.equal(deliveries.get("campaign-projection-contact"), 1);
-  });
+  const contact = await made("contacts", "contact", { email: "ada@example.com" });
   const woken = await wokenBy("CONTACT", () =>
     api("PATCH", `contacts/${contact.id}/edit`, { city: "London" }),
   );
   assert.deepEqual(woken, ["contact-segments", "reporting-audit-contact", "webhook-fan-out"]);
 });
+
+/** Makes an entity of the contact service, and waits until its event is in the stream. */
+async function made(path: string, one: string, body: object) {
+  let entity: Awaited<ReturnType<typeof make>> | undefined;
+  await wokenBy("CONTACT", async () => {
+    entity = await make(api, path, one, body);
+  });
+  assert.ok(entity);
+  return entity;
+}

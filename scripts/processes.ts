@@ -1,17 +1,22 @@
+import { type DurablePlace, durableKey } from "@tidings/bus/streams";
 import type { Migrations } from "@tidings/database/migrate";
 import { gatewayVariables } from "@tidings/gateway/config";
 import { migrations as identity } from "@tidings/gateway/migrations";
 import type { z } from "zod";
 import { campaignVariables } from "../services/campaign/src/config.ts";
+import { durables as campaignDurables } from "../services/campaign/src/durables.ts";
 import { migrations as campaign } from "../services/campaign/src/migrations.ts";
 import { contactVariables } from "../services/contact/src/config.ts";
+import { durables as contactDurables } from "../services/contact/src/durables.ts";
 import { migrations as contact } from "../services/contact/src/migrations.ts";
 import { contentVariables } from "../services/content/src/config.ts";
+import { durables as contentDurables } from "../services/content/src/durables.ts";
 import { migrations as content } from "../services/content/src/migrations.ts";
-import { AUDITED_OWNERS } from "../services/reporting/src/audited-owners.ts";
 import { reportingVariables } from "../services/reporting/src/config.ts";
+import { durables as reportingDurables } from "../services/reporting/src/durables.ts";
 import { migrations as reporting } from "../services/reporting/src/migrations.ts";
 import { webhookVariables } from "../services/webhook/src/config.ts";
+import { durables as webhookDurables } from "../services/webhook/src/durables.ts";
 import { migrations as webhook } from "../services/webhook/src/migrations.ts";
 
 interface Row<N extends string> {
@@ -30,23 +35,11 @@ interface Row<N extends string> {
 }
 
 const rows = [
-  service("contact", contact, contactVariables, [
-    "CONTACT/contact-segments",
-    ...projections("contact", ["identity", "content", "campaign"]),
-  ]),
-  service("content", content, contentVariables, projections("content", ["contact"])),
-  service("campaign", campaign, campaignVariables, projections("campaign", ["contact", "content"])),
-  service(
-    "reporting",
-    reporting,
-    reportingVariables,
-    AUDITED_OWNERS.map((owner) => `${owner.toUpperCase()}/reporting-audit-${owner}`),
-  ),
-  service("webhook", webhook, webhookVariables, [
-    "CONTACT/webhook-fan-out",
-    "CONTENT/webhook-fan-out-content",
-    ...projections("webhook", ["contact", "content", "campaign", "identity"]),
-  ]),
+  service("contact", contact, contactVariables, contactDurables),
+  service("content", content, contentVariables, contentDurables),
+  service("campaign", campaign, campaignVariables, campaignDurables),
+  service("reporting", reporting, reportingVariables, reportingDurables),
+  service("webhook", webhook, webhookVariables, webhookDurables),
   {
     ...service("gateway", identity, gatewayVariables, []),
     schema: "identity",
@@ -76,13 +69,9 @@ function service<N extends string>(
   name: N,
   migrations: Migrations,
   shape: z.ZodRawShape,
-  durables: string[],
+  places: DurablePlace[],
 ): Row<N> {
   const entry = `services/${name}/src/main.ts`;
+  const durables = places.map(durableKey);
   return { name, schema: name, migrations, entry, shape, variables: Object.keys(shape), durables };
-}
-
-/** The durables of the replicas that a process keeps of what these owners have. */
-function projections(name: string, owners: string[]): string[] {
-  return owners.map((owner) => `${owner.toUpperCase()}/${name}-projection-${owner}`);
 }

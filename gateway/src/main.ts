@@ -1,5 +1,5 @@
 import { busOptions, connectBus } from "@tidings/bus/connect";
-import { identityStream } from "@tidings/bus/streams";
+import { streamOf } from "@tidings/bus/streams";
 import { startForgettingAnswers } from "@tidings/commands/answer-once";
 import { openDatabase } from "@tidings/database/database";
 import { isMigrated } from "@tidings/database/migrate";
@@ -107,7 +107,7 @@ async function openStores(onStop: OnStop) {
   onStop("bus", bus.close);
   const outbox = createOutbox();
   const databaseUrl = config.DATABASE_URL;
-  const relay = startRelay({ database, databaseUrl, outbox, bus, stream: identityStream, log });
+  const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf("identity"), log });
   onStop("relay", relay.stop);
   const clientIp = clientIpReader(config.TRUSTED_PROXIES, log);
   const rates = apiRateLimits(

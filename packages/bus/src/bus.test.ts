@@ -108,6 +108,20 @@ test("a durable of an earlier version, with one wide filter, goes on where it wa
   await eventually(() => assert.deepEqual([...earlier, ...received.map((event) => event.id)], expected));
 });
 
+test("a process reads by no durable that it did not declare", async () => {
+  const [declared, other] = [await newDurable(), await newDurable()];
+  const strict = connectBus({ url: nats.url, name: "strict", log, durables: [declared] });
+  after(() => strict.close());
+  const options = {
+    handle: async () => undefined,
+    isReadable: async () => true,
+    isOutage: () => false,
+    deadLetter: async () => undefined,
+  };
+  assert.throws(() => consume(strict, { ...options, durable: other }), /not declared/);
+  await consume(strict, { ...options, durable: declared }).stop();
+});
+
 test("an event that is published twice is stored once", async () => {
   const durable = await newDurable();
   const event = newEvent(durable);

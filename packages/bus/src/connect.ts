@@ -4,6 +4,7 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import type { Log } from "@tidings/runtime/log";
 import { Gauge } from "prom-client";
 import { type NatsServer, natsServer } from "./nats-server.ts";
+import type { DurablePlace } from "./streams.ts";
 
 /** The clients of a live connection to NATS. */
 export interface BusClient {
@@ -15,6 +16,8 @@ export interface Bus {
   log: Log;
   /** Copies the server keeps of each stream. */
   replicas: number;
+  /** The durables that the process may read by; undefined where it may by any. */
+  durables: DurablePlace[] | undefined;
   isConnected(): boolean;
   /** Throws BusUnavailable when NATS has not been reached yet. */
   client(): BusClient;
@@ -34,6 +37,8 @@ export interface BusOptions extends NatsServer {
   log: Log;
   /** 1 when absent. */
   replicas?: number;
+  /** Any when absent. */
+  durables?: DurablePlace[];
 }
 
 /** The variables of a process that say where its bus is. */
@@ -68,7 +73,7 @@ const PING_INTERVAL_MS = 10_000;
  * Connects in the background and keeps the connection for ever: NATS may be away when the process starts, and later for
  * any length of time. Who needs it meanwhile gets BusUnavailable.
  */
-export function connectBus({ name, log, replicas = 1, ...server }: BusOptions): Bus {
+export function connectBus({ name, log, replicas = 1, durables, ...server }: BusOptions): Bus {
   const closing = new AbortController();
   const listeners: (() => void)[] = [];
   const nudges = new Map<string, () => void>();
@@ -131,6 +136,7 @@ export function connectBus({ name, log, replicas = 1, ...server }: BusOptions): 
   return {
     log,
     replicas,
+    durables,
     isConnected: () => isConnected,
     client() {
       if (!client || !isConnected) throw new BusUnavailable("NATS cannot be reached");

@@ -5,7 +5,7 @@ import { type Bus, BusUnavailable } from "./connect.ts";
 import { type BatchOptions, handleBatch } from "./handle-batch.ts";
 import { eventsIn } from "./pack.ts";
 import { sleep } from "./sleep.ts";
-import { ACK_WAIT_MS, ensureDurable, type StreamIdentity, streamToRead } from "./streams.ts";
+import { ACK_WAIT_MS, durableKey, ensureDurable, type StreamIdentity, streamToRead } from "./streams.ts";
 
 export interface ConsumeOptions extends BatchOptions {
   /** May this stream be read, as it is now? It is asked again in a moment. */
@@ -38,9 +38,12 @@ const GATHER_MS = 5;
  * Consumes a durable until stopped, through lost connections, deleted streams and failing handlers. A batch is what has
  * arrived when the one before is done, a hundred events and the rest of their pack. When a batch fails, its halves are
  * tried, so that a single bad event does not hold up the others; that one is delivered again later and given up after 10
- * attempts.
+ * attempts. Throws when the process did not declare the durable: it would have no rights to it.
  */
 export function consume(bus: Bus, options: ConsumeOptions): Consumption {
+  const key = durableKey(options.durable);
+  if (bus.durables?.every((durable) => durableKey(durable) !== key))
+    throw new Error(`${key} is not declared by this process`);
   const stopping = new AbortController();
   const { signal } = stopping;
   const running = consumeForEver(bus, options, signal);

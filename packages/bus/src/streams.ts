@@ -21,46 +21,25 @@ export interface StreamDefinition {
 }
 
 /** A durable consumer is named for the process whose place in the stream it keeps. */
-export interface DurableDefinition {
+export interface DurablePlace {
   name: string;
   stream: StreamDefinition;
+}
+
+export interface DurableDefinition extends DurablePlace {
   /** The subjects it is sent, none of which matches another's (nats-server 2.10). */
   subjects: string[];
+}
+
+/** A durable as it is named among the rights on the bus: `CONTACT/contact-segments`. */
+export function durableKey({ stream, name }: DurablePlace): string {
+  return `${stream.name}/${name}`;
 }
 
 /** The stream of the events of a process. */
 export function streamOf(process: string): StreamDefinition {
   return { name: process.toUpperCase(), subjects: [`tidings.${process}.>`] };
 }
-
-export const contactStream = streamOf("contact");
-export const identityStream = streamOf("identity");
-export const contentStream = streamOf("content");
-export const campaignStream = streamOf("campaign");
-
-export const webhookFanOut: DurableDefinition = {
-  name: "webhook-fan-out",
-  stream: contactStream,
-  subjects: ["tidings.contact.>"],
-};
-
-export const webhookFanOutContent: DurableDefinition = {
-  name: "webhook-fan-out-content",
-  stream: contentStream,
-  subjects: [
-    "tidings.content.email.opened",
-    "tidings.content.email.sent",
-    "tidings.content.form.submitted",
-    "tidings.content.page.hit",
-    "tidings.content.sms.sent",
-  ],
-};
-
-export const contactSegments: DurableDefinition = {
-  name: "contact-segments",
-  stream: contactStream,
-  subjects: ["tidings.contact.>"],
-};
 
 export const ACK_WAIT_MS = 30_000;
 const DUPLICATE_WINDOW_MS = 5 * 60_000;

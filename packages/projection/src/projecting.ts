@@ -1,6 +1,5 @@
 import type { Bus } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
-import { streamOf } from "@tidings/bus/streams";
 import { backgroundDeadline, type Database } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { consumeEvents } from "@tidings/messaging/consume-events";
@@ -11,6 +10,7 @@ import { addSource } from "@tidings/runtime/scrape";
 import { ownerAsker } from "./ask-owner.ts";
 import { openBeside } from "./beside.ts";
 import { buildingSource } from "./building.ts";
+import { projectionDurable } from "./durable.ts";
 import { isKept, nameOf, type Projection } from "./projection.ts";
 import { type ListFacts, type ListSnapshots, startRebuilding } from "./rebuild.ts";
 
@@ -41,17 +41,13 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
   const { service, database, bus, projections } = options;
   const owners = new Set(projections.map(({ owner }) => owner));
   const consumptions = [...owners].map((owner) => {
-    const stream = streamOf(owner);
-    const name = `${service}-projection-${owner}`;
+    const durable = projectionDurable(service, owner);
+    const subjects = subjectsOf(projections.filter((projection) => projection.owner === owner));
     return consumeEvents({
       database,
       bus,
-      durable: {
-        name,
-        stream,
-        subjects: subjectsOf(projections.filter((projection) => projection.owner === owner)),
-      },
-      handle: (events) => project(options, name, events),
+      durable: { ...durable, subjects },
+      handle: (events) => project(options, durable.name, events),
     });
   });
   const rebuilding = startRebuilding(options, (events) => project(options, undefined, events));

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type Bus, busOptions, connectBus } from "@tidings/bus/connect";
-import { streamOf } from "@tidings/bus/streams";
+import { type DurablePlace, streamOf } from "@tidings/bus/streams";
 import { answerOnceIn, startForgettingAnswers } from "@tidings/commands/answer-once";
 import { type Database, openDatabase } from "@tidings/database/database";
 import { isMigrated, type Migrations } from "@tidings/database/migrate";
@@ -70,6 +70,8 @@ export interface ServiceDefinition<C extends ServiceConfig> {
   name: string;
   config: C;
   migrations: Migrations;
+  /** The durables that it has rights for on the bus: it can read by no other. */
+  durables: DurablePlace[];
   /** How long stopping may take; 30 seconds when absent. */
   stopLimitMs?: number | undefined;
 }
@@ -81,7 +83,7 @@ const IN_FLIGHT_MAX = 1_024;
  * server. It is ready when its own database answers and is migrated; NATS and other services may be away.
  */
 export function startService<C extends ServiceConfig>(
-  { name, config, migrations, stopLimitMs }: ServiceDefinition<C>,
+  { name, config, migrations, durables, stopLimitMs }: ServiceDefinition<C>,
   open: (foundation: Foundation<C>) => Promise<Parts> | Parts,
 ): Promise<void> {
   const log = createLog(name, config.LOG_LEVEL);
@@ -102,7 +104,7 @@ export function startService<C extends ServiceConfig>(
     onStop("database", database.close);
     await untilMigrated(database, migrations, log);
     await database.ping().catch(() => false); // probes ask again for the time
-    const bus = connectBus({ ...busOptions(config), name, log });
+    const bus = connectBus({ ...busOptions(config), name, log, durables });
     onStop("bus", bus.close);
     const outbox = createOutbox();
     const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf(name), log });

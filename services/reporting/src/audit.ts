@@ -1,12 +1,10 @@
 import type { Bus } from "@tidings/bus/connect";
-import type { Consumption } from "@tidings/bus/consume";
 import type { Event } from "@tidings/bus/event";
-import { streamOf } from "@tidings/bus/streams";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { consumeEvents } from "@tidings/messaging/consume-events";
 import { newEvents } from "@tidings/messaging/inbox";
 import { type Audited, auditedBySubject } from "./audited.ts";
-import { AUDITED_OWNERS } from "./audited-owners.ts";
+import { durables } from "./durables.ts";
 
 const readStatement = prepared(
   "audited_read",
@@ -29,16 +27,14 @@ const writeStatement = prepared(
 
 /** Records who changed what, from the events of all services. */
 export function startAuditing(database: Database, bus: Bus): { stop(): Promise<void> } {
-  const consumptions = AUDITED_OWNERS.map((owner): Consumption => {
-    const stream = streamOf(owner);
-    const name = `reporting-audit-${owner}`;
-    return consumeEvents({
+  const consumptions = durables.map((durable) =>
+    consumeEvents({
       database,
       bus,
-      durable: { name, stream, subjects: stream.subjects },
-      handle: (events) => audit(database, name, events),
-    });
-  });
+      durable: { ...durable, subjects: durable.stream.subjects },
+      handle: (events) => audit(database, durable.name, events),
+    }),
+  );
   return {
     async stop() {
       await Promise.all(consumptions.map((consumption) => consumption.stop()));

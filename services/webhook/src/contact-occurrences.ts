@@ -12,45 +12,38 @@ import {
 } from "@tidings/proto/tidings/contact/v1/events";
 import { parseJson } from "@tidings/resource/json-member";
 import { type Occurrence, partId, type Source } from "./occurrence.ts";
-import type { TriggerName } from "./triggers.ts";
 
 const CONTACT = "tidings.contact.contact.";
 const COMPANY = "tidings.contact.company.";
 const SEGMENT = "tidings.contact.segment.";
 
-/** Triggers that an event of a contact, a company or a segment fires. Empty for all other events. */
-export function contactOccurrences(event: Event): Occurrence[] {
-  const told = (
-    trigger: TriggerName,
-    what: Omit<Occurrence, "trigger" | "id" | "event" | "members">,
-    members = {},
-  ) => [{ trigger, id: event.id, event, ...what, members }];
-  switch (event.subject) {
-    case `${CONTACT}created`:
-    case `${CONTACT}updated`:
-    case `${CONTACT}reassigned`:
-      return contactSaves(event);
-    case `${CONTACT}deleted`: {
-      const contact = contactSource(fromBinary(ContactDeletedSchema, event.payload), event);
-      return told("lead_post_delete", { contact, deletedId: event.aggregateId });
-    }
-    case `${COMPANY}created`: {
-      const company = companySource(fromBinary(CompanyCreatedSchema, event.payload), event);
-      return told("company_post_save", { company });
-    }
-    case `${COMPANY}updated`: {
-      const company = companySource(fromBinary(CompanyUpdatedSchema, event.payload), event);
-      return told("company_post_save", { company });
-    }
-    case `${COMPANY}deleted`: {
-      const company = companySource(fromBinary(CompanyDeletedSchema, event.payload), event);
-      return told("company_post_delete", { company, deletedId: event.aggregateId });
-    }
-    case `${SEGMENT}membership_changed`:
-      return membershipChanges(event);
-    default:
-      return [];
-  }
+/** The occurrences of events of contacts, companies and segments, by subject. */
+export const contactOccurrences: Record<string, (event: Event) => Occurrence[]> = {
+  [`${CONTACT}created`]: contactSaves,
+  [`${CONTACT}updated`]: contactSaves,
+  [`${CONTACT}reassigned`]: contactSaves,
+  [`${CONTACT}deleted`]: (event) => {
+    const contact = contactSource(fromBinary(ContactDeletedSchema, event.payload), event);
+    return occurred(event, { trigger: "lead_post_delete", contact, deletedId: event.aggregateId });
+  },
+  [`${COMPANY}created`]: (event) => {
+    const company = companySource(fromBinary(CompanyCreatedSchema, event.payload), event);
+    return occurred(event, { trigger: "company_post_save", company });
+  },
+  [`${COMPANY}updated`]: (event) => {
+    const company = companySource(fromBinary(CompanyUpdatedSchema, event.payload), event);
+    return occurred(event, { trigger: "company_post_save", company });
+  },
+  [`${COMPANY}deleted`]: (event) => {
+    const company = companySource(fromBinary(CompanyDeletedSchema, event.payload), event);
+    return occurred(event, { trigger: "company_post_delete", company, deletedId: event.aggregateId });
+  },
+  [`${SEGMENT}membership_changed`]: membershipChanges,
+};
+
+/** The one occurrence of an event. */
+function occurred(event: Event, occurrence: Omit<Occurrence, "id" | "event" | "members">): Occurrence[] {
+  return [{ id: event.id, event, ...occurrence, members: {} }];
 }
 
 /** One save can fire several triggers (saved, points changed, …). The save itself has the event's id. */

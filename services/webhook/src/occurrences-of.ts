@@ -1,4 +1,5 @@
 import type { Event } from "@tidings/bus/event";
+import type { DurablePlace } from "@tidings/bus/streams";
 import { contactOccurrences } from "./contact-occurrences.ts";
 import type { Occurrence } from "./occurrence.ts";
 import { openOccurrences, sendOccurrences, textOccurrences } from "./send-occurrences.ts";
@@ -26,20 +27,23 @@ export function mayNotify({ subject }: Event, named: ReadonlyMap<TriggerName, un
   return trigger === undefined || named.has(trigger);
 }
 
+/** The occurrences of an event by its subject. */
+const READERS: Record<string, ((event: Event) => Occurrence[]) | undefined> = {
+  ...contactOccurrences,
+  [PAGE_HIT]: hitOccurrences,
+  [FORM_SUBMITTED]: submissionOccurrences,
+  [EMAIL_SENT]: sendOccurrences,
+  [EMAIL_OPENED]: openOccurrences,
+  [SMS_SENT]: textOccurrences,
+};
+
 /** Empty for events that no trigger is for. */
 export function occurrencesOf(event: Event): Occurrence[] {
-  switch (event.subject) {
-    case PAGE_HIT:
-      return hitOccurrences(event);
-    case FORM_SUBMITTED:
-      return submissionOccurrences(event);
-    case EMAIL_SENT:
-      return sendOccurrences(event);
-    case EMAIL_OPENED:
-      return openOccurrences(event);
-    case SMS_SENT:
-      return textOccurrences(event);
-    default:
-      return contactOccurrences(event);
-  }
+  return READERS[event.subject]?.(event) ?? [];
+}
+
+/** The subjects of a durable's stream that a trigger is for. */
+export function subjectsIn({ stream }: DurablePlace): string[] {
+  const prefix = `tidings.${stream.name.toLowerCase()}.`;
+  return Object.keys(READERS).filter((subject) => subject.startsWith(prefix));
 }

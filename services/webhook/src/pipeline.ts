@@ -1,6 +1,5 @@
 import type { Bus } from "@tidings/bus/connect";
 import type { Consumption } from "@tidings/bus/consume";
-import { webhookFanOut, webhookFanOutContent } from "@tidings/bus/streams";
 import type { Database } from "@tidings/database/database";
 import { electLeader } from "@tidings/database/leader";
 import { consumeEvents } from "@tidings/messaging/consume-events";
@@ -13,7 +12,9 @@ import type { SecretBox } from "@tidings/secrets/secret-box";
 import type { Upstreams } from "@tidings/service/upstreams";
 import type { WebhookConfig } from "./config.ts";
 import { startDelivering } from "./deliver.ts";
+import { fanOut, fanOutOfContent } from "./durables.ts";
 import { createFanOut } from "./fan-out.ts";
+import { subjectsIn } from "./occurrences-of.ts";
 import { startPurging } from "./purge.ts";
 import { contactService, recordWriter } from "./records.ts";
 import { mailReader } from "./sent-mails.ts";
@@ -62,8 +63,10 @@ export function startPipeline({ config, database, bus, webhooks, box, log, upstr
     log,
     onChange(isLeader) {
       void stopConsuming();
-      const durables = isLeader ? [webhookFanOut, webhookFanOutContent] : [];
-      consumptions = durables.map((durable) => consumeEvents({ database, bus, durable, handle }));
+      const durables = isLeader ? [fanOut, fanOutOfContent] : [];
+      consumptions = durables.map((durable) =>
+        consumeEvents({ database, bus, durable: { ...durable, subjects: subjectsIn(durable) }, handle }),
+      );
     },
   });
   return {

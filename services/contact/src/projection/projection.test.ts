@@ -6,7 +6,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Bus, connectBus } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
 import { publish } from "@tidings/bus/publish";
-import { campaignStream, contentStream, ensureStream, identityStream } from "@tidings/bus/streams";
+import { ensureStream, streamOf } from "@tidings/bus/streams";
 import { project, startProjecting } from "@tidings/projection/projecting";
 import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
 import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
@@ -122,7 +122,7 @@ test("events of other services are kept, bad ones are dead-lettered, and segment
     ]);
     await scene.build();
     await eventually(async () => {
-      for (const stream of [identityStream, contentStream, campaignStream]) await ensureStream(bus, stream);
+      for (const owner of ["identity", "content", "campaign"]) await ensureStream(bus, streamOf(owner));
     });
     const sendId = randomUUID();
     await publish(bus, sends("sent", { id: "none", contactId, emailId: 7_002, dateSent: noon }));

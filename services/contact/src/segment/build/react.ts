@@ -1,13 +1,13 @@
 import type { Bus } from "@tidings/bus/connect";
 import type { Consumption } from "@tidings/bus/consume";
 import type { Event } from "@tidings/bus/event";
-import { contactSegments } from "@tidings/bus/streams";
 import { backgroundDeadline, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { consumeEvents } from "@tidings/messaging/consume-events";
+import { contactSegments } from "../../durables.ts";
 import type { FieldCatalogue } from "../../field/catalogue.ts";
 import { type CompiledDefinition, compileDefinitions } from "../definition/definitions.ts";
-import { type Changes, type CompanyChange, changesOf } from "../follow/changes.ts";
+import { CHANGE_SUBJECTS, type Changes, type CompanyChange, changesOf } from "../follow/changes.ts";
 import { type ContactChange, followChanges } from "../follow/follow.ts";
 import type { BuildServices } from "./build.ts";
 import { requestBuilds } from "./build-request.ts";
@@ -22,7 +22,7 @@ export function startReacting(services: BuildServices, bus: Bus): Consumption {
   return consumeEvents({
     database,
     bus,
-    durable: contactSegments,
+    durable: { ...contactSegments, subjects: CHANGE_SUBJECTS },
     handle: (events) => react(services, events),
   });
 }

@@ -60,6 +60,9 @@ const READERS: Record<string, ((event: Event, changes: Changes) => void) | undef
     companies.push({ companyId: aggregateId, changed: "gone" }),
 };
 
+/** The subjects of the events that segments follow. */
+export const CHANGE_SUBJECTS = Object.keys(READERS).map((name) => PREFIX + name);
+
 /** Contacts carry the name of their primary company in a field of their own. */
 function readsOfCompany(alias: string): string[] {
   return alias === "companyname" ? [companyRead(alias), "company"] : [companyRead(alias)];
