@@ -130,6 +130,52 @@ test("a broken tag is 400, and a condition on a path without an entity is 412", 
   assert.equal(batch.status, 400, batch.text);
 });
 
+const STALE = `"999.${"A".repeat(22)}"`;
+
+test("an item of a batch is held to its If-Match however its id is written", async () => {
+  const { id } = await make(api, "tags", "tag", { tag: "odd ids" });
+  const forms = [id, String(id), `00${id}`, ` ${id} `];
+  for (const method of ["PATCH", "PUT"])
+    for (const form of forms) {
+      const items = [{ id: form, tag: "changed", "If-Match": STALE }];
+      const { body, text } = await api(method, "tags/batch/edit", items);
+      assert.deepEqual((body as unknown as { statusCodes: number[] }).statusCodes, [412], `${form} ${text}`);
+    }
+  const current = tagOf(await read(`tags/${id}`));
+  const { body, text } = await api("PATCH", "tags/batch/edit", [
+    { id: ` 0${id}`, description: "Changed", "If-Match": current },
+  ]);
+  assert.deepEqual((body as unknown as { statusCodes: number[] }).statusCodes, [200], text);
+});
+
+test("an item of a batch of deletions is held to its If-Match in every form of the body", async () => {
+  const { id } = await make(api, "tags", "tag", { tag: "kept by its tag" });
+  const current = tagOf(await read(`tags/${id}`));
+  const forms: ((item: object) => object)[] = [
+    (item) => [item],
+    (item) => ({ ids: [item] }),
+    (item) => ({ ids: { 0: item } }),
+    (item) => ({ 0: item }),
+  ];
+  for (const form of forms)
+    for (const written of [id, ` 0${id} `]) {
+      const refused = await api("DELETE", "tags/batch/delete", form({ id: written, "If-Match": STALE }));
+      const [error] = refused.body.errors;
+      assert.deepEqual([refused.status, error?.code], [200, 412], refused.text);
+    }
+  const broken = await api("DELETE", "tags/batch/delete", { ids: [{ id, "If-Match": 7 }] });
+  assert.equal(broken.status, 400, broken.text);
+  const inQuery = new URLSearchParams({ "ids[0][id]": String(id), "ids[0][If-Match]": STALE });
+  assert.equal((await api("DELETE", `tags/batch/delete?${inQuery}`)).body.errors[0]?.code, 412);
+  for (const form of forms) {
+    const other = await make(api, "tags", "tag", { tag: "deleted by its tag" });
+    const tag = tagOf(await read(`tags/${other.id}`));
+    const gone = await api("DELETE", "tags/batch/delete", form({ id: other.id, "If-Match": tag }));
+    assert.equal((await read(`tags/${other.id}`)).status, 404, gone.text);
+  }
+  assert.equal(tagOf(await read(`tags/${id}`)), current);
+});
+
 test("every write below an entity refuses a version that is not the entity's", async () => {
   const contact = await make(api, "contacts", "contact", { email: "tagged@example.com" });
   const ids: Record<string, number> = { contactId: contact.id, mergedId: contact.id };

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Expected, ExpectedEntity } from "@tidings/rpc/expected";
 import { badRequest } from "@tidings/rpc/fault";
-import { pathId } from "./path-id.ts";
+import { itemId } from "./path-id.ts";
 
 /** `"<version>.<digest>"`, or `"<digest>"` for what has no version (RFC 9110, 8.8.3): the same bytes have the same tag, and no others. */
 export function entityTag(body: string, version = 0): string {
@@ -57,11 +57,12 @@ const NO_VERSION = 0;
 
 /** The versions that `If-Match` or `If-None-Match: *` let an entity have; undefined where a change needs none (RFC 9110, 13.1). */
 export function expectedEntity(
-  sentId: unknown,
+  /** Undefined where no row can have it. */
+  named: number | undefined,
   { ifMatch, ifNoneMatch }: { ifMatch?: string | undefined; ifNoneMatch?: string | undefined },
 ): ExpectedEntity | undefined {
   // No row has the id 0.
-  const id = pathId(typeof sentId === "number" ? String(sentId) : sentId) ?? 0;
+  const id = named ?? 0;
   if (ifMatch !== undefined) {
     if (ifMatch.trim() === "*") return { id, versions: [] };
     const versions = tagsIn(ifMatch, "If-Match", { isStrong: true }).flatMap((tag) => versionIn(tag) ?? []);
@@ -71,12 +72,12 @@ export function expectedEntity(
 }
 
 /** The conditions of the items of a batch, by their ids: their member `If-Match`. */
-export function expectedItems(type: string, bodies: unknown[]): Expected | undefined {
-  const entities = bodies.flatMap((body) => {
-    const { id, "If-Match": ifMatch } = (body ?? {}) as { id?: unknown; "If-Match"?: unknown };
+export function expectedItems(type: string, items: unknown[]): Expected | undefined {
+  const entities = items.flatMap((item) => {
+    const { id, "If-Match": ifMatch } = (item ?? {}) as { id?: unknown; "If-Match"?: unknown };
     if (ifMatch === undefined) return [];
     if (typeof ifMatch !== "string") throw notTags("If-Match");
-    return expectedEntity(id, { ifMatch }) ?? [];
+    return expectedEntity(itemId(id), { ifMatch }) ?? [];
   });
   return entities.length > 0 ? { type, entities } : undefined;
 }

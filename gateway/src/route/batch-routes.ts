@@ -8,9 +8,10 @@ import { errorEntry } from "../rest/error.ts";
 import { sendJson } from "../rest/exchange.ts";
 import type { Body, BodyDecoder } from "../rest/message-input.ts";
 import type { MessageWriter } from "../rest/message-json.ts";
+import { itemId } from "../rest/path-id.ts";
 import type { BatchAnswer, StandardMethods, UpdateItem } from "../rest/standard-methods.ts";
 import type { Answer } from "./answer.ts";
-import { batchItems, idsOf, itemId } from "./batch-items.ts";
+import { batchItems, deletedId, deletedItems } from "./batch-items.ts";
 import { batchBody } from "./body-form.ts";
 import type { QueryForm } from "./query-form.ts";
 import { type Route, route } from "./route.ts";
@@ -25,17 +26,20 @@ import {
   WHOLE_NUMBER,
 } from "./schema.ts";
 
+const ITEM_ID: Schema = { type: ["integer", "string"] };
 /** The members of an item of an edit beside those of its entity. */
 const NAMED: Schema = {
   type: "object",
   properties: {
-    id: { type: ["integer", "string"] },
+    id: ITEM_ID,
     "If-Match": {
       type: "string",
       description: "As the header: the tags that the entity of this item may have",
     },
   },
 };
+/** An item of a batch of deletions. */
+const DELETED: Schema = { anyOf: [ITEM_ID, { ...NAMED, required: ["id"] }] };
 
 /** The result of the item at one position of the request. */
 type Result = { item: Message; status: number } | { fault: Fault };
@@ -51,18 +55,14 @@ export function batchRoutes(
 ): Route[] {
   const at = `/${resource.path}/batch`;
   const { rpc } = methods;
-  const items = (describe: (item: Schema) => Schema, example: object) =>
+  const items = (describe: (item: Schema, components: Components) => Schema, example: object) =>
     batchBody((components) => ({
-      type: "array",
-      maxItems: itemsMax,
-      items: describe(components.sent(methods.resource)),
+      anyOf: listOrNumbered(describe(components.sent(methods.resource), components), itemsMax),
       examples: [[example]],
     }));
   const ids = {
-    ...batchBody(() => ({
-      type: "array",
-      maxItems: itemsMax,
-      items: { type: "integer" },
+    ...batchBody((components) => ({
+      ...components.named("BatchDeletion", { anyOf: deletedForms(itemsMax) }),
       examples: [[1, 2]],
     })),
     isOptional: true as const,
@@ -92,7 +92,10 @@ export function batchRoutes(
       rpc: rpc.batchUpdate,
       operation: nameOf(rpc.batchUpdate).replace("Update", isReplaced ? "Replace" : "Update"),
       budget: "batch",
-      body: items((item) => ({ allOf: [item, NAMED] }), { id: 1, ...resource.example }),
+      body: items((item, components) => ({ allOf: [item, components.named("BatchItem", NAMED)] }), {
+        id: 1,
+        ...resource.example,
+      }),
       answer: answerOf(200, true),
       handle({ body, options }) {
         const bodies = batchItems(body, itemsMax);
@@ -133,12 +136,27 @@ export function batchRoutes(
       body: ids,
       answer: answerOf(200, false),
       async handle({ exchange, options }) {
-        const { body } = exchange;
-        const expected = expectedItems(methods.resource.typeName, Array.isArray(body) ? body : []);
-        return resultsOf(await methods.batchDelete(idsOf(exchange, itemsMax), { ...options, expected }));
+        const items = deletedItems(exchange, itemsMax);
+        const expected = expectedItems(methods.resource.typeName, items);
+        return resultsOf(await methods.batchDelete(items.map(deletedId), { ...options, expected }));
       },
     }),
   ];
+}
+
+/** A list of items, or an object with a member for each, whose name is a number. */
+function listOrNumbered(items: Schema, itemsMax: number): Schema[] {
+  return [
+    { type: "array", maxItems: itemsMax, items },
+    { type: "object", maxProperties: itemsMax, patternProperties: { "^\\d+$": items } },
+  ];
+}
+
+/** The same of what is deleted, as the body or as its member `ids`. */
+function deletedForms(itemsMax: number): Schema[] {
+  const forms = listOrNumbered(DELETED, itemsMax);
+  const text = { type: "string", description: "Ids, separated by commas" };
+  return [...forms, { type: "object", properties: { ids: { anyOf: [text, ...forms] } }, required: ["ids"] }];
 }
 
 const IDS: QueryForm<undefined> = {

@@ -11,6 +11,7 @@ import { expectedEntity } from "../rest/entity-tag.ts";
 import { methodNotAllowed } from "../rest/error.ts";
 import type { ApiResponse, Exchange } from "../rest/exchange.ts";
 import { bodyDigest, readIdempotencyKey } from "../rest/idempotency-key.ts";
+import { pathId } from "../rest/path-id.ts";
 import { discard } from "../rest/receive.ts";
 import { NO_BODY } from "./body-form.ts";
 import type { NamedEntity } from "./parameter.ts";
@@ -156,7 +157,7 @@ function expectedOf(
   const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = headers;
   if (ifMatch === undefined && ifNoneMatch === undefined) return undefined;
   const [name, entity] = namedEntity(parameters) ?? [];
-  const expected = expectedEntity(texts[name ?? ""], { ifMatch, ifNoneMatch });
+  const expected = expectedEntity(pathId(texts[name ?? ""]), { ifMatch, ifNoneMatch });
   if (expected && !entity && ifMatch !== undefined) throw preconditionFailed();
   return expected && entity && { type: typeOf(entity.resource), entities: [expected] };
 }
