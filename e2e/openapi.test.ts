@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import axe from "axe-core";
 import { startBrowser } from "./browser.ts";
 import { createClient } from "./client.ts";
-import { make } from "./people.ts";
+import { make, newPerson, PASSWORD } from "./people.ts";
 import { startTestStack } from "./stack.ts";
 
 const stack = await startTestStack();
@@ -61,6 +61,28 @@ test("callers who are signed in get the fields of this installation, with their 
     type: ["number", "boolean", "string", "null"],
     title: "Shoe size",
   });
+});
+
+test("the description has a tag, which HEAD and GET answer alike to every caller", async () => {
+  for (const client of [api, createClient(baseUrl)]) {
+    const first = await client("GET", "openapi.json");
+    const tag = first.headers.get("etag") ?? "";
+    assert.match(tag, /^"[\w-]{22}"$/);
+    assert.equal((await client("HEAD", "openapi.json")).headers.get("etag"), tag);
+    const again = await client("GET", "openapi.json", undefined, { "if-none-match": tag });
+    assert.deepEqual([again.status, again.text], [304, ""]);
+  }
+});
+
+test("callers with different rights get descriptions of their own, one after the other", async () => {
+  const person = await newPerson(stack, { "lead:leads": ["full"] });
+  const theirs = createClient(baseUrl, { username: person.username, password: PASSWORD });
+  const texts = await Promise.all(
+    [api, theirs, api, theirs].map(async (client) => (await client("GET", "openapi.json")).text),
+  );
+  assert.equal(texts[0], texts[2]);
+  assert.equal(texts[1], texts[3]);
+  assert.notEqual(texts[0], texts[1]);
 });
 
 test("older paths are described as deprecated", async () => {

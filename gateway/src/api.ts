@@ -11,7 +11,7 @@ import { consume } from "./limits/rate-limit.ts";
 import type { Shedding } from "./limits/shedding.ts";
 import type { Document } from "./openapi/document.ts";
 import { isForm, readTokenForm } from "./rest/body.ts";
-import { type ApiResponse, sendJson } from "./rest/exchange.ts";
+import { type ApiResponse, sendTagged, tagged } from "./rest/exchange.ts";
 import { principalOf } from "./rest/idempotency-key.ts";
 import { queryOf } from "./rest/query.ts";
 import { foreignOrigin, isSameOrigin } from "./rest/same-origin.ts";
@@ -41,7 +41,7 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(shedLoad(options));
   router.use(refuseForeignWrites(options.apiOrigin));
   const { routes, document } = describedApi(options);
-  router.use(describeToAnyone(document));
+  router.use(describeToAnyone(document, options));
   router.use(identify(options));
   router.use(dispatch(routes, options.rates.keys));
   router.use(() => {
@@ -50,14 +50,15 @@ export function apiRouter(options: ApiOptions): Router {
   return router;
 }
 
-/** Callers who are not signed in get the description that is the same everywhere. */
-function describeToAnyone(document: Document): Step {
-  const json = JSON.stringify(document);
-  return (request, response, next) => {
-    const isAsked = request.path === DESCRIPTION_PATH && request.method === "GET";
-    if (!isAsked || request.headers.authorization !== undefined || request.url.includes("access_token"))
-      return next();
-    sendJson(response as ApiResponse, 200, json);
+/** Callers who are not signed in get the description that is the same everywhere. They count against their address. */
+function describeToAnyone(document: Document, { clientIp, rates }: ApiOptions): Step {
+  const general = tagged(JSON.stringify(document));
+  return async (request, response, next) => {
+    const { method, path, url, headers } = request;
+    const isAsked = path === DESCRIPTION_PATH && (method === "GET" || method === "HEAD");
+    if (!isAsked || headers.authorization !== undefined || url.includes("access_token")) return next();
+    await consume(rates.anonymous, addressKey(clientIp(request)), response);
+    sendTagged(response as ApiResponse, general);
   };
 }
 

@@ -4,7 +4,8 @@ import type { Outgoing } from "@tidings/rpc/client";
 import packageJson from "../package.json" with { type: "json" };
 import { type Document, documentOf } from "./openapi/document.ts";
 import { type DescribedField, type FieldsOf, withFields } from "./openapi/fields.ts";
-import { textAnswer } from "./route/answer.ts";
+import { sendTagged, type Tagged, tagged } from "./rest/exchange.ts";
+import type { Answer } from "./route/answer.ts";
 import { mayAsk, rightOf } from "./route/right.ts";
 import { type Route, route } from "./route/route.ts";
 import { apiRoutes } from "./routes/api-routes.ts";
@@ -14,6 +15,13 @@ import type { RoutesContext } from "./routes/routes-context.ts";
 export const DESCRIPTION_PATH = "/openapi.json";
 /** More fields than a table has. */
 const FIELDS_MAX = 1_000;
+/** Callers see the fields of companies or do not; the others are descriptions of before a change. */
+const DESCRIPTIONS_KEPT = 4;
+const DESCRIPTION: Answer<Tagged> = {
+  statuses: [200],
+  describe: () => ({ type: "object" }),
+  send: sendTagged,
+};
 
 export interface DescribedApi {
   routes: Route[];
@@ -25,19 +33,24 @@ export interface DescribedApi {
 export function describedApi(context: RoutesContext): DescribedApi {
   const contacts = context.clients.of(ContactMethodService);
   const companyFields = context.clients.of(CompanyFieldService);
-  // Descriptions differ by their fields alone: the last one is kept.
-  let last = { fields: "", json: "" };
+  const made = new Map<string, Tagged>();
   const describe = route({
     method: "GET",
     path: DESCRIPTION_PATH,
     summary: "Describe this API",
     operation: "describe",
-    answer: textAnswer(() => ({ type: "object" })),
+    answer: DESCRIPTION,
     async handle({ options }) {
       const fields = await fieldsOf(options);
-      const text = JSON.stringify(fields);
-      if (text !== last.fields) last = { fields: text, json: JSON.stringify(withFields(document, fields)) };
-      return last.json;
+      // Descriptions differ by their fields alone.
+      const key = JSON.stringify(fields);
+      const known = made.get(key) ?? tagged(JSON.stringify(withFields(document, fields)));
+      // The one that was asked for last is the last of the map.
+      made.delete(key);
+      made.set(key, known);
+      const [oldest = ""] = made.keys();
+      if (made.size > DESCRIPTIONS_KEPT) made.delete(oldest);
+      return known;
     },
   });
   const fieldsOf = async (options: Outgoing): Promise<FieldsOf> => {

@@ -68,6 +68,21 @@ export function sendEntity(response: ApiResponse, status: number, json: string):
   send(response, status, json);
 }
 
+/** JSON that is answered again and again: its tag is made once. */
+export interface Tagged {
+  json: string;
+  tag: string;
+}
+
+export function tagged(json: string): Tagged {
+  return { json, tag: entityTag(json) };
+}
+
+/** Answers a read. */
+export function sendTagged(response: ApiResponse, { json, tag }: Tagged): void {
+  if (!isKnown(response, tag)) send(response, 200, json);
+}
+
 /** `Last-Modified` (RFC 9110, 8.8.2), where the entity knows that. */
 export function showModified(response: ApiResponse, item: object): void {
   const { dateModified, dateAdded } = item as { dateModified?: Timestamp; dateAdded?: Timestamp };
