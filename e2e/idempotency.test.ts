@@ -6,6 +6,7 @@ import type { Client, Entity } from "./client.ts";
 import { createClient } from "./client.ts";
 import { MULTIPART, multipart, PNG } from "./multipart.ts";
 import { make, newPerson, PASSWORD } from "./people.ts";
+import { allRoutes, pathOf } from "./permission/routes.ts";
 import { query } from "./query.ts";
 import { exchange, sendRaw } from "./raw-http.ts";
 import { addFirstContact, type Resource, resources } from "./resources.ts";
@@ -139,13 +140,28 @@ test("a refused write is not kept: it can succeed later under the same key", asy
   assert.equal((await remove()).status, 200);
 });
 
+const MALFORMED = ["", "x".repeat(256), "caf\u00e9", "tab\there"];
+
 test("a malformed key is 400 at every kind of write, and says what a key may be", async () => {
-  for (const key of ["", "x".repeat(256), "caf\u00e9", "tab\there"]) {
-    const headers = { "idempotency-key": key, authorization: authorizationOf(ADMINISTRATOR) };
-    const { status, text } = await sendRaw(stack.baseUrl, { method: "POST", path: "/api/tags/new", headers });
-    assert.equal(status, 400, `${JSON.stringify(key)} ${text}`);
+  const written = allRoutes.filter(({ isWrite }) => isWrite);
+  const methods = new Set(written.map(({ method }) => method));
+  assert.deepEqual([...methods].sort(), ["DELETE", "GET", "PATCH", "POST", "PUT"]);
+  assert.ok(written.some(({ body }) => body.isUpload));
+  const send = ({ method, path }: (typeof written)[number], key: string) =>
+    sendRaw(stack.baseUrl, {
+      method,
+      path: `/api/${pathOf(path, {})}`,
+      headers: { "idempotency-key": key, authorization: authorizationOf(ADMINISTRATOR) },
+    });
+  for (const [index, route] of written.entries()) {
+    const key = MALFORMED[index % MALFORMED.length] ?? "";
+    const { status, text } = await send(route, key);
+    assert.equal(status, 400, `${route.method} ${route.path} ${JSON.stringify(key)} ${text}`);
     assert.match(text, /Idempotency-Key has 1 to 255 printable/);
   }
+});
+
+test("a key that comes twice in one request is 400", async () => {
   const path = "/api/tags/new";
   const lines = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: ${authorizationOf(ADMINISTRATOR)}\r\n`;
   const answer = await exchange(
