@@ -208,6 +208,12 @@ const CASES: { alert: string; after: number; fires: Series; rests: Series; sever
     rests: broadcast("0+100x40"),
   },
   {
+    alert: "TidingsSendsHeld",
+    after: 5,
+    fires: { 'tidings_sends_held{process="content"}': "0 1x5" },
+    rests: { 'tidings_sends_held{process="content"}': "0x5" },
+  },
+  {
     alert: "TidingsSendsUnknown",
     after: 90,
     fires: { 'tidings_sends_unknown{process="content"}': "4x80 7x10" },

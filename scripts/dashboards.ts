@@ -340,6 +340,7 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
         "handed over now": `max(tidings_sends_started{${HERE}})`,
         unknown: `max(tidings_sends_unknown{${HERE}})`,
         "paused broadcasts": `max(tidings_broadcasts_paused{${HERE}})`,
+        "held after a restore": `max(tidings_sends_held{${HERE}})`,
         "domains held back": `max(tidings_mail_domains_held_back{${HERE}})`,
       },
     },

@@ -12,10 +12,13 @@ import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
 import { type Stack, startStack } from "@tidings/scripts/stack";
 import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { eventually } from "@tidings/testkit/eventually";
+import { startMailSink } from "@tidings/testkit/mail-sink";
 import { startReceiver } from "@tidings/testkit/receiver";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { type Client, createClient } from "../client.ts";
 import { startCreating } from "../load.ts";
+import { mailVariables } from "../mailing-stack.ts";
+import { addresses, newsletterTo, segmentOf } from "../newsletters.ts";
 import { query } from "../query.ts";
 import { ADMINISTRATOR } from "../stack.ts";
 
@@ -36,6 +39,11 @@ cleanup.defer(() => postgres.stop());
 const nats = await startNats({ dataDir: natsFolder });
 cleanup.defer(() => nats.stop());
 
+/** Mails are deferred while the test has the server do so. */
+let deferral: string | undefined = "450 4.3.2 not now";
+const mails = await startMailSink({ onMail: () => deferral });
+cleanup.defer(() => mails.close());
+
 const secrets = {
   actorKeyRing: generateActorKeyRing(),
   suppressionKey: Buffer.alloc(32, 1).toString("base64"),
@@ -49,7 +57,10 @@ const openStack = () =>
     filesDir: join(folder.path, "files"),
     port,
     administrator: ADMINISTRATOR,
-    env: { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", WEBHOOK_TIMEOUT: "2" } },
+    env: {
+      webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", WEBHOOK_TIMEOUT: "2" },
+      content: mailVariables(mails.port),
+    },
     ...secrets,
   });
 let stack: Stack = await openStack();
@@ -70,6 +81,13 @@ const restoreDump = () =>
     `--dbname=${postgres.url}`,
     dump,
   ]);
+
+async function replaceDatabase(): Promise<void> {
+  const adminUrl = Object.assign(new URL(postgres.url), { pathname: "/postgres" }).href;
+  await query({ adminUrl }, "drop database tidings with (force)");
+  await query({ adminUrl }, "create database tidings");
+  await restoreDump();
+}
 
 const rows = <Row>(sql: string) => query<Row>({ adminUrl: postgres.url }, sql);
 const numbers = async (sql: string) => (await rows<{ id: number }>(sql)).map(({ id }) => Number(id));
@@ -156,10 +174,7 @@ test("a bus that is ahead of the restored database holds back no event, and deli
 
   await stack.stop();
   const toldBefore = receiver.requests.length;
-  const adminUrl = Object.assign(new URL(postgres.url), { pathname: "/postgres" }).href;
-  await query({ adminUrl }, "drop database tidings with (force)");
-  await query({ adminUrl }, "create database tidings");
-  await restoreDump();
+  await replaceDatabase();
   stack = await openStack();
 
   assert.equal(await createContact("next@example.com"), never, "the number is given once more");
@@ -169,4 +184,47 @@ test("a bus that is ahead of the restored database holds back no event, and deli
     ["next", "never"].map((name) => bodies.filter((body) => body.includes(`${name}@example.com`)).length),
     [1, 0],
   );
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+async function made(path: string, body?: object): Promise<any> {
+  const answer = await api("POST", path, body);
+  assert.ok(answer.status < 300, `${path}: ${answer.text}`);
+  return answer.body;
+}
+const mailsTo = (address: string) => mails.taken.filter(({ to }) => to.includes(address)).length;
+const isHeld = async () => (await api("GET", "sends/hold")).text;
+
+test("after a restore nothing is sent, to segments or to a contact, until an administrator lets sends go on", async () => {
+  // The restores of the tests before.
+  await made("sends/resume");
+  assert.equal(await isHeld(), '{"hold":{"held":false}}');
+  const everybody = addresses("mailed", 3);
+  const { id: segmentId, contactIds } = await segmentOf({ made }, everybody);
+  const emailId = await newsletterTo({ made }, [segmentId]);
+  const letterId = await newsletterTo({ made }, [], { emailType: "template" });
+  const sending = made(`emails/${emailId}/send`, {});
+  const direct = await made(`emails/${letterId}/contact/${contactIds[0]}/send`, {});
+  assert.equal(direct.status, "queued");
+  assert.equal((await sending).queuedCount, 3);
+  await takeDump();
+  deferral = undefined;
+  await rows("update content.sends set due_at = now() where state = 'waiting'");
+  await eventually(() => assert.deepEqual(everybody.map(mailsTo), [2, 1, 1]), { timeoutMs: 60_000 });
+
+  await stack.stop();
+  await replaceDatabase();
+  stack = await openStack();
+  assert.equal(await isHeld(), '{"hold":{"held":true}}');
+  await rows("update content.sends set due_at = now() where state = 'waiting'");
+  // It is waited for as long as a mail may take.
+  const later = await made(`emails/${letterId}/contact/${contactIds[1]}/send`, {});
+  assert.equal(later.status, "queued");
+  assert.deepEqual(everybody.map(mailsTo), [2, 1, 1]);
+  const { text } = await api("GET", `emails/${emailId}/sends`);
+  assert.match(text, /"state":"paused".*"lastError":"Sends are held since the database was restored/);
+
+  await made("sends/resume");
+  await eventually(() => assert.deepEqual(everybody.map(mailsTo), [4, 3, 2]), { timeoutMs: 60_000 });
+  assert.equal(await isHeld(), '{"hold":{"held":false}}');
 });

@@ -11,7 +11,13 @@ import { requirementOf } from "@tidings/rpc/permission";
 import { permissionTable } from "./permission-table.ts";
 
 /** Permissions that no role can hold: administrators alone pass. */
-const ADMINISTRATORS_ONLY = new Set(["audit:log", "email:kept", "email:notices", "tracking:sites"]);
+const ADMINISTRATORS_ONLY = new Set([
+  "audit:log",
+  "email:holds",
+  "email:kept",
+  "email:notices",
+  "tracking:sites",
+]);
 
 /** Open to whoever is signed in: a row is shown by the permission of what it is about. */
 const BY_ROW = new Set(["jobs"]);

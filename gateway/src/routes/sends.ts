@@ -5,6 +5,7 @@ import {
   ListedNotificationSchema,
   NotificationMethodService,
 } from "@tidings/proto/tidings/content/v1/notification";
+import { type SendHold, SendHoldService } from "@tidings/proto/tidings/content/v1/send_hold";
 import { SmsMethodService, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { ListedTweetSchema, TweetMethodService } from "@tidings/proto/tidings/content/v1/tweet";
 import type { Outgoing } from "@tidings/rpc/client";
@@ -35,6 +36,7 @@ const RESOLVED: Answer<Message> = {
   ...messageAnswer<Message>("send", SendSchema, { write: sendJson }),
   describe: (components) => closed({ send: { anyOf: RESOLVABLE.map(components.answered) } }),
 };
+const HOLD = jsonAnswer(closed({ hold: closed({ held: { type: "boolean" } }) }));
 const SEND_ID: PathParameter<string> = {
   schema: { type: "string", pattern: "^((sms|tweet|notification)-)?[1-9][0-9]{0,17}$" },
   description:
@@ -145,6 +147,7 @@ const EDIT: Right = {
 /** Routes of the ledger: what became of each mail and each text message. */
 export function sendRoutes({ clients }: RoutesContext): Route[] {
   const ledgers = ledgersOf(clients);
+  const holds = clients.of(SendHoldService);
   const rpc = EmailMethodService.method;
   return [
     route({
@@ -164,6 +167,22 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
         const { sends, next } = await ledgers[channel].list(asked, options);
         return `{"sends":[${sends.map(sendJson).join(",")}],"next":${JSON.stringify(next || null)}}`;
       },
+    }),
+    route({
+      method: "GET",
+      path: "/sends/hold",
+      summary: "Read whether all sends are held, since the database was restored",
+      rpc: SendHoldService.method.getSendHold,
+      answer: HOLD,
+      handle: async ({ options }) => holdJson(await holds.getSendHold({}, options)),
+    }),
+    route({
+      method: "POST",
+      path: "/sends/resume",
+      summary: "Let sends go on after a restore, also those that wait since before it",
+      rpc: SendHoldService.method.resumeSends,
+      answer: HOLD,
+      handle: async ({ options }) => holdJson(await holds.resumeSends({}, options)),
     }),
     route({
       method: "POST",
@@ -199,6 +218,10 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
       },
     }),
   ];
+}
+
+function holdJson({ isHeld }: SendHold) {
+  return { hold: { held: isHeld } };
 }
 
 function sendJson(send: Message): string {

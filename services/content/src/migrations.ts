@@ -25,6 +25,7 @@ import { LEARNED_RATES } from "./rate/learned-rates.ts";
 import { CONSENTS_TAKEN, REPLY_TABLES } from "./reply/reply-tables.ts";
 import { MAIL_VALUES } from "./send/mail-values.ts";
 import { OPEN_DEVICE_TABLES } from "./send/open-devices.ts";
+import { SEND_PERMITS } from "./send/send-permits.ts";
 import {
   CATEGORY_SUBSCRIPTIONS,
   LEASES_OF_SENDS,
@@ -253,4 +254,5 @@ export const migrations: Migrations = {
   "0091_leases_of_sends": statements(...LEASES_OF_SENDS),
   "0096_visits_of_held_clicks": statements(...VISITS_OF_HELD_CLICKS),
   "0098_withheld_proofs": statements(...WITHHELD_PROOFS),
+  "0105_send_permits": statements(...SEND_PERMITS),
 };

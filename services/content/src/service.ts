@@ -22,6 +22,7 @@ import { NotificationService } from "@tidings/proto/tidings/content/v1/notificat
 import { PageMethodService, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
 import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
+import { SendHoldService } from "@tidings/proto/tidings/content/v1/send_hold";
 import { SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
 import { TweetMethodService, TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
@@ -77,6 +78,7 @@ import { openReplies } from "./reply/service.ts";
 import { openSendRequests } from "./request/service.ts";
 import { retentions } from "./retentions.ts";
 import { holdClicks, holdDownloads } from "./send/hold-clicks.ts";
+import { holdMethods } from "./send/hold-methods.ts";
 import { mailParts } from "./send/mail-parts.ts";
 import { OPEN_DEVICES } from "./send/open-devices.ts";
 import { openSends } from "./send/service.ts";
@@ -224,6 +226,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(DynamicContentService, dynamicContents(context)),
       implementStandard(EmailService, emailRows),
       implement(EmailMethodService, { ...sends.methods, ...notices.methods }),
+      implement(SendHoldService, holdMethods(database, mail.wake)),
       implement(SendMethodService, { ...sends.written, ...openSendRequests(foundation, { mail, channels }) }),
       implementStandard(FocusItemService, focuses),
       implement(FocusMethodService, focusMethods(focuses, focusScript)),

@@ -5,6 +5,7 @@ import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { BroadcastSchema } from "@tidings/proto/tidings/content/v1/broadcast";
 import { type BroadcastKind, EMAIL_BROADCASTS, SMS_BROADCASTS } from "./broadcast-kind.ts";
+import { ARE_HELD, HELD } from "./send-permits.ts";
 import { SendState } from "./send-tables.ts";
 
 /** SQL: the sends of a broadcast by state, as JSON. */
@@ -18,7 +19,8 @@ const statementsOf = (kind: BroadcastKind) => ({
        coalesce(b.counts::text, ${COUNTS(kind, "b.id")}::text) as sends,
        -- The words of a server rather than those about a rate.
        (select reason from (select reason, code from ${kind.sends} where broadcast_id = b.id and state = 'waiting' limit 1000) w
-        where reason is not null order by code is null limit 1) as waiting_reason
+        where reason is not null order by code is null limit 1) as waiting_reason,
+       b.finished_at is null and ${ARE_HELD} as is_held
      from broadcasts b where b.${kind.item} = $1::integer and ($2::uuid is null or b.id = $2::uuid)
      order by b.id desc limit 100`,
   ),
@@ -78,6 +80,7 @@ function toBroadcast(row: Row): Broadcast {
   const queued = countOf(SendState.WAITING, false);
   const sending = countOf(SendState.STARTED);
   const sent = countOf(SendState.SENT);
+  const lastError = row.is_held === "t" ? HELD : row.waiting_reason;
   const rate = Number(row.seconds) > 0 ? sent / Number(row.seconds) : 0;
   return {
     id: row.id ?? "",
@@ -93,7 +96,7 @@ function toBroadcast(row: Row): Broadcast {
     cancelled: countOf(SendState.CANCELLED),
     rate: Math.round(rate * 10) / 10,
     ...(rate > 0 && queued > 0 && { eta: Math.ceil(queued / rate) }),
-    ...(row.waiting_reason && { lastError: row.waiting_reason }),
+    ...(lastError && { lastError }),
     startedAt: timestampFromText(row.started_at ?? ""),
     ...(row.finished_at && { finishedAt: timestampFromText(row.finished_at) }),
     ...(row.winner_after_hours && {
@@ -106,7 +109,8 @@ function toBroadcast(row: Row): Broadcast {
 }
 
 /** Finished with its last send, also before the job has noted that. */
-function stateOf({ state, is_paused, finished_at }: Row, open: number): string {
-  if (is_paused === "t" && !finished_at && state !== "cancelling") return "paused";
+function stateOf({ state, is_paused, is_held, finished_at }: Row, open: number): string {
+  const isPaused = is_paused === "t" || is_held === "t";
+  if (isPaused && !finished_at && state !== "cancelling") return "paused";
   return state === "sending" && open === 0 ? "finished" : (state ?? "");
 }

@@ -11,6 +11,7 @@ import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";
 import type { Turn, Wait } from "../rate/mail-rates.ts";
 import { type Prepared, type SendOutcome, waiting } from "./hand-over.ts";
+import { ARE_HELD } from "./send-permits.ts";
 import { SendState } from "./send-tables.ts";
 
 /** A queue of messages whose effects are not repeated. */
@@ -28,11 +29,18 @@ export const EVERY_GROUP =
 export const REACHED_AT =
   "case when s.state in ('started', 'unknown', 'sent') then coalesce(s.date_sent, s.started_at) end";
 
-/** A lane of a ledger. Its messages wait alike in all of them: the one that is due first goes out first. */
+/**
+ * A lane of a ledger. Its messages wait alike in all of them: the one that is due first goes out first. None is claimed, or begins, while sends are held: a
+ * database may be restored under a process.
+ */
 export function laneOf<S extends Claimed>(
   ledger: Omit<JobTable<S>, "due" | "lease" | "order" | "startedAt">,
 ): SendLane<S> {
-  const table = { ...ledger, due: "due_at", lease: "leased_until", order: "due_at", startedAt: "started_at" };
+  const { groups, mayStart = "true" } = ledger;
+  const table = {
+    ...{ ...ledger, due: "due_at", lease: "leased_until", order: "due_at", startedAt: "started_at" },
+    ...{ groups: `${groups} and not ${ARE_HELD}`, mayStart: `${mayStart} and not ${ARE_HELD}` },
+  };
   return { name: table.name, queue: jobQueue(table), starts: jobStarts(table) };
 }
 

@@ -5,6 +5,7 @@ import type { Reading, Source } from "@tidings/runtime/scrape";
 import { Counter, Gauge } from "prom-client";
 import { HELD_BACK } from "../rate/learned-rates.ts";
 import { REFUSALS_UNHEARD } from "./refusals.ts";
+import { ARE_HELD } from "./send-permits.ts";
 
 const waiting = new Gauge({
   name: "tidings_sends_waiting",
@@ -32,6 +33,10 @@ const unknown = new Gauge({
 const paused = new Gauge({
   name: "tidings_broadcasts_paused",
   help: "Sends to segments that somebody paused, counted to 10000",
+});
+const held = new Gauge({
+  name: "tidings_sends_held",
+  help: "1 while no send begins, since the database was restored and nobody has let sends go on",
 });
 const unheard = new Gauge({
   name: "tidings_send_refusals_waiting",
@@ -74,6 +79,7 @@ const countStatement = prepared(
        + ${count("tweet_sends where state = 'unknown' order by id")}
        + ${count("notification_sends where state = 'unknown' order by id")} as unknown,
      ${count("broadcasts where is_paused and finished_at is null order by family_id")} as paused,
+     ${ARE_HELD}::integer as held,
      ${count(REFUSALS_UNHEARD)} as unheard,
      ${count(HELD_BACK)} as held_back`,
 );
@@ -88,7 +94,7 @@ export function sendsSource(database: Database, lanes: CountedLane[]): Source {
   return {
     name: "sends",
     asks: "database",
-    gauges: [waiting, deferred, overdue, started, unknown, paused, unheard, heldBack],
+    gauges: [waiting, deferred, overdue, started, unknown, paused, held, unheard, heldBack],
     async read() {
       const readings: Reading[] = [];
       for (const { name, queue } of lanes) {
@@ -107,6 +113,7 @@ export function sendsSource(database: Database, lanes: CountedLane[]): Source {
         { gauge: started, value: Number(row?.started) },
         { gauge: unknown, value: Number(row?.unknown) },
         { gauge: paused, value: Number(row?.paused) },
+        { gauge: held, value: Number(row?.held) },
         { gauge: unheard, value: Number(row?.unheard) },
         { gauge: heldBack, value: Number(row?.held_back) },
       ];
