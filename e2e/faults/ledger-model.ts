@@ -15,6 +15,8 @@ export interface ModelContact {
   refused: (Span & { by: "entry" | "link" })[];
   /** The contact that it was merged into. */
   mergedInto?: ModelContact;
+  /** When the answer to the merge came. */
+  mergedAt?: number;
 }
 
 export interface ModelEmail {
@@ -65,6 +67,8 @@ const ROUNDED_MS = 1;
 const CHOOSING_MS = 10_000;
 /** From the commit of a start to the first octet of the mail as the mail server reads it, likewise. */
 const ON_ITS_WAY_MS = 5_000;
+/** From a no or a merge, until both are known to a process that follows the contact service, likewise. */
+const FOLLOWED_MS = 5_000;
 
 export const isGone = (address: string) => address.startsWith("gone");
 
@@ -140,6 +144,14 @@ function assertMail({ contacts, emails }: Model, row: LedgerRow, mail: ModelMail
   assert.ok(mail.begunAt < startedAt + ON_ITS_WAY_MS, `${row.address} was on its way for long`);
   for (const { by, to } of contact?.refused ?? [])
     assert.ok(startedAt <= to + ROUNDED_MS + (by === "entry" ? GOOD_MS : 0), `${row.address} said no`);
+  if (contact) assertHeard(personOf(contact, contacts), row);
+}
+
+/** A no of one contact is that of all contacts that became one with it, once the merges are known everywhere. */
+function assertHeard(person: ModelContact[], { startedAt = 0, address }: LedgerRow): void {
+  const merged = Math.max(...person.map(({ mergedAt = 0 }) => mergedAt));
+  for (const { to } of person.flatMap(({ refused }) => refused))
+    assert.ok(startedAt <= Math.max(to, merged) + FOLLOWED_MS, `${address} said no as another contact`);
 }
 
 /** Each person has a row in the end, unless they said no. Its rows are those of the contact that is left. */

@@ -160,11 +160,12 @@ export async function merge(round: Round, pick: number): Promise<void> {
   other.mergedInto = one;
   const span = await asked(round, "POST", `contacts/${one.id}/merge/${other.id}`, {});
   assert.ok(span, `${other.id} into ${one.id}`);
+  other.mergedAt = span.to;
 }
 
-/** A do-not-contact entry, or an unsubscribe by a link. */
+/** A do-not-contact entry, or an unsubscribe by a link, which a contact that was merged follows as well. */
 export async function refuse(round: Round, by: "entry" | "link", pick: number): Promise<void> {
-  const contact = pickOf(living(round), pick);
+  const contact = pickOf(by === "link" ? round.model.contacts : living(round), pick);
   if (!contact) return;
   const span =
     by === "entry"

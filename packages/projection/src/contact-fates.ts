@@ -1,5 +1,7 @@
 import { type Database, prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
+import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import type { ContactsNow } from "./facts.ts";
 import type { Projection } from "./projection.ts";
 import { DELETED, MERGED, survivorIn } from "./survivor.ts";
@@ -13,6 +15,12 @@ export const CONTACT_FATES = [
   )`,
   "create index contact_fates_merged_into_id on contact_fates (merged_into_id) where merged_into_id is not null",
 ];
+
+/** SQL: the ids of the contact of a column, as a list: its own, that of the contact that it is part of now, and those of all that became a part of that one. */
+export function idsByFate(contactId: string): string {
+  return `(select unnest(array[now_id] || array(select m.contact_id from contact_fates m where m.merged_into_id = now_id))
+    from (select coalesce((select f.merged_into_id from contact_fates f where f.contact_id = ${contactId}), ${contactId}) as now_id) as present)`;
+}
 
 /** Held by who writes facts of contacts, and alone by who learns fates. */
 export const fatesLock = advisoryLock("contact_fates");
@@ -69,13 +77,25 @@ const fatesStatement = prepared(
   "select contact_id, merged_into_id from contact_fates where contact_id = any($1::integer[])",
 );
 
+/** Holds the fates of contacts until a transaction ends, and reads them as `readFates` does. */
+export async function holdFates(
+  transaction: Transaction,
+  ids: number[],
+): Promise<Map<number, number | null>> {
+  fatesLock.shared(transaction);
+  return fatesIn(await transaction.query(fatesStatement, [ids]));
+}
+
 /** Contacts among these that are gone, each with the contact that it is part of now; null when it was erased. */
 export async function readFates(
   database: Database,
   ids: number[],
   deadlineMs: number,
 ): Promise<Map<number, number | null>> {
-  const rows = await database.query(fatesStatement, [ids], deadlineMs);
+  return fatesIn(await database.query(fatesStatement, [ids], deadlineMs));
+}
+
+function fatesIn(rows: Row[]): Map<number, number | null> {
   return new Map(
     rows.map(({ contact_id, merged_into_id: survivor }) => [
       Number(contact_id),

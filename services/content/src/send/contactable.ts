@@ -1,6 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Database, prepared } from "@tidings/database/database";
 import type { StartLimit } from "@tidings/jobs/limited-starts";
+import { idsByFate } from "@tidings/projection/contact-fates";
 import type { ChannelRule, FrequencyLimit } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { serviceActor } from "@tidings/rpc/actor";
@@ -38,7 +39,8 @@ const actor = serviceActor("Sends");
 
 const refusedStatement = prepared(
   "send_refusals_of",
-  `select contact_id, null as email_id, reason from send_refusals where channel = $1 and contact_id = any ($2::integer[])
+  `select c.contact_id, null as email_id, min(r.reason) as reason from unnest($2::integer[]) as c (contact_id)
+   cross join lateral ${idsByFate("c.contact_id")} as i (id) join send_refusals r on r.contact_id = i.id and r.channel = $1 group by c.contact_id
    union all select a.contact_id, a.email_id, null from unnest($3::integer[], $4::integer[]) as a (contact_id, email_id)
    where ${refusesCategory("a.contact_id", "a.email_id")}`,
 );

@@ -2,6 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
+import { holdFates, idsByFate } from "@tidings/projection/contact-fates";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { serviceActor } from "@tidings/rpc/actor";
@@ -35,9 +36,9 @@ export function refusesEmails(contactId: string): string {
   return refusesChannel(contactId, "email");
 }
 
-/** SQL: did the contact of this column say no here on a channel? */
+/** SQL: did the contact of this column say no here on a channel? So it did where one said no that was merged with it. */
 export function refusesChannel(contactId: string, channel: string): string {
-  return `exists (select from send_refusals r where r.contact_id = ${contactId} and r.channel = '${channel}')`;
+  return `exists (select from send_refusals r where r.contact_id in ${idsByFate(contactId)} and r.channel = '${channel}')`;
 }
 
 const keepStatement = prepared(
@@ -50,22 +51,31 @@ const keepStatement = prepared(
 );
 const dropStatement = prepared(
   "send_refusals_drop",
-  "delete from send_refusals r using unnest($1::integer[], $2::text[]) as d (contact_id, channel) where r.contact_id = d.contact_id and r.channel = d.channel",
+  `delete from send_refusals r using unnest($1::integer[], $2::text[]) as d (contact_id, channel)
+   where r.contact_id in ${idsByFate("d.contact_id")} and r.channel = d.channel`,
 );
 const jobs = jobsOf("send_refusal");
 /** SQL: rows that are words of contacts which were not passed on yet, also those that were given up. */
 export const REFUSALS_UNHEARD = `jobs where kind = '${jobs.kind}' and payload -> 'isPassedOn' is null order by key`;
+/** A refusal of the same contact, as it is now, stays while it has a job of its own. */
+const endStatement = prepared(
+  "send_refusals_end",
+  `delete from send_refusals r where r.contact_id in ${idsByFate("$1::integer")} and r.channel = $2
+     and not exists (select from jobs j where j.kind = '${jobs.kind}' and j.key = r.channel || ':' || r.contact_id and j.key <> $3)`,
+);
 const KEPT_SECONDS = 10;
 /** So many share a call of the contact service. */
 const AT_ONCE = 32;
 
 /**
  * Keeps refusals, or takes them back. Sends obey them with this transaction; jobs pass them on to the contact service. Of several by one
- * contact the last holds, but a bounce takes no place of an unsubscribe.
+ * contact the last holds, but a bounce takes no place of an unsubscribe. A no of a contact that was merged is that of the survivor; that of an erased one
+ * is nobody's.
  */
 export async function keepRefusals(transaction: Transaction, refusals: Refusal[]): Promise<void> {
+  if (refusals.length === 0) return;
   const last = new Map<string, Refusal>();
-  for (const refusal of refusals) {
+  for (const refusal of await ofPresentContacts(transaction, refusals)) {
     const key = `${refusal.channel}:${refusal.contactId}`;
     const isWeaker =
       refusal.reason === RefusalReason.BOUNCED && last.get(key)?.reason === RefusalReason.UNSUBSCRIBED;
@@ -85,6 +95,17 @@ export async function keepRefusals(transaction: Transaction, refusals: Refusal[]
       transaction,
       passedOn.map(([key, refusal]) => ({ key, payload: { ...refusal, at } satisfies Task })),
     );
+}
+
+async function ofPresentContacts(transaction: Transaction, refusals: Refusal[]): Promise<Refusal[]> {
+  const fates = await holdFates(
+    transaction,
+    refusals.map(({ contactId }) => contactId),
+  );
+  return refusals.flatMap((refusal) => {
+    const fate = fates.get(refusal.contactId);
+    return fate === null ? [] : [{ ...refusal, contactId: fate ?? refusal.contactId }];
+  });
 }
 
 function columns(refusals: Pick<Refusal, "contactId" | "channel">[]): unknown[][] {
@@ -118,12 +139,12 @@ export function refusalJobs(database: Database, log: Log, upstreams: Upstreams):
       });
       return job;
     },
-    async work(transaction, { payload }) {
+    async work(transaction, { key, payload }) {
       const task = payload as unknown as Task;
       // Sends whose answer is of before may be on their way: the refusal is kept here until they are over.
       if (!task.isPassedOn)
         return { state: "again", payload: { ...payload, isPassedOn: true }, delaySeconds: KEPT_SECONDS };
-      transaction.execute(dropStatement, columns([task]));
+      transaction.execute(endStatement, [task.contactId, task.channel, key]);
       return { state: "done" };
     },
   };
