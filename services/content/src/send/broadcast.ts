@@ -3,10 +3,10 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { v7 } from "uuid";
-import { isOpen } from "../family/is-open.ts";
 import { EMAIL_BROADCASTS, wakeBroadcast } from "./broadcast-kind.ts";
 import { chooseRecipients, mailedBehind, type Recipient, standingOf } from "./choose-recipients.ts";
 import { FAMILY_OF } from "./email-family.ts";
+import { IS_CLOSED_EMAIL, TARGET_OF_BROADCAST } from "./is-closed.ts";
 import { planDecision } from "./plan-decision.ts";
 import { type BroadcastOptions, broadcastRunner, mostOf } from "./run-broadcasts.ts";
 import { shareOf, testShare } from "./test-share.ts";
@@ -32,14 +32,10 @@ const readStatement = prepared(
   `select b.state, b.is_paused, b.position, b.email_id, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
    from broadcasts b left join emails e on e.id = b.email_id where b.id = $1::uuid`,
 );
-/** The recipients left get the winner, once there is one. A send of a whole family goes on with its root: somebody may make a winner by hand. */
 const holdStatement = prepared(
   "broadcasts_hold",
-  `select b.*, t.id as target_id, exists (select from emails e where e.id = t.id and ${isOpen("e")}) as is_open
-   from broadcasts b left join emails e on e.id = b.email_id
-   cross join lateral (
-     select coalesce(b.winner_id, case when b.is_of_root and ${FAMILY_OF} = b.family_id then e.variant_parent_id end, b.email_id) as id) t
-   where b.id = $1::uuid for update of b`,
+  `select b.*, ${TARGET_OF_BROADCAST} as target_id, ${IS_CLOSED_EMAIL} as is_closed
+   from broadcasts b left join emails e on e.id = b.email_id where b.id = $1::uuid for update of b`,
 );
 const testStatement = prepared(
   "broadcasts_test",

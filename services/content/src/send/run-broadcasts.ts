@@ -36,7 +36,7 @@ export interface RecipientChoice<R> {
   slice: number;
   /** Reads the state, the place and the segments (`lists`, `excluded_lists`) of the broadcast `$1`. */
   readStatement: Statement;
-  /** Locks the broadcast `$1`, and reads whether its entity is published (`is_open`). */
+  /** Locks the broadcast `$1`, and reads whether its entity is published no more (`is_closed`). */
   holdStatement: Statement;
   /** Contacts behind one that need not be read, and the last of them where there may be more. */
   chosenBehind(row: Row, after: number, deadlineMs: number): Promise<ChosenBehind>;
@@ -61,7 +61,7 @@ const advanceStatement = prepared(
 const statementsOf = (kind: BroadcastKind) => ({
   cancel: prepared(
     `${kind.sends}_cancel`,
-    `update ${kind.sends} set state = 'cancelled', lease_token = lease_token + 1, version = version + 1
+    `update ${kind.sends} set state = 'cancelled', reason = coalesce($3, reason), lease_token = lease_token + 1, version = version + 1
      where id = any (array(select id from ${kind.sends} where broadcast_id = $1::uuid and state = 'waiting' limit $2 for update skip locked))
      returning id`,
   ),
@@ -76,12 +76,16 @@ const statementsOf = (kind: BroadcastKind) => ({
 
 /** States with something to do here. Any other is left as it is: that of a later version, during an update, is known to its processes. */
 const DONE_HERE = new Set(["choosing", "sending", "cancelling"]);
+/** Why a send was cancelled whose entity is published no more. */
+const UNPUBLISHED = "unpublished";
 const AT_ONCE = 4;
 const CANCELLED_AT_ONCE = 2_000;
 /** Slices that are read in one turn while all their members have a message already. */
 const SLICES_MAX = 50;
 /** Until somebody looks whether all sends are decided. */
 const LOOK_SECONDS = 2;
+/** Until somebody looks whether an email whose test goes on is still published. */
+const TEST_LOOK_SECONDS = 60;
 const ALL = 2 ** 31 - 1;
 const actor = serviceActor("Sends");
 
@@ -128,19 +132,21 @@ export function broadcastRunner<R>(
       if (!row || row.finished_at) return { state: "done" };
       const { slice, after, ...rest } = payload as { slice?: Slice<R>; after?: number };
       const again = (delaySeconds: number): Outcome => ({ state: "again", payload: rest, delaySeconds });
-      if (row.state === "cancelling") {
-        const cancelled = await transaction.query(cancel, [key, CANCELLED_AT_ONCE]);
+      // What was chosen and did not begin ends with the publication (engines.md 11), also while it is paused.
+      const isClosed = row.is_closed === "t";
+      if (row.state === "cancelling" || isClosed) {
+        const reason = row.state === "cancelling" ? null : UNPUBLISHED;
+        const cancelled = await transaction.query(cancel, [key, CANCELLED_AT_ONCE, reason]);
         if (cancelled.length === CANCELLED_AT_ONCE) return again(0);
       }
       if (row.is_paused === "t" && row.state !== "cancelling") return again(LOOK_SECONDS);
       // The decision wakes it, or a cancel.
-      if (row.state === "testing") return { state: "done" };
+      if (row.state === "testing") return again(TEST_LOOK_SECONDS);
       if (!DONE_HERE.has(row.state ?? "")) return again(LOOK_SECONDS);
       if (row.state === "choosing") {
         // The broadcast was paused, or moved on, while its slice was read.
         if (!slice || after !== Number(row.position)) return again(0);
         const choosing = { transaction, id: key, row };
-        const isClosed = row.is_open !== "t";
         const { chosen, isFull } = isClosed
           ? { chosen: 0, isFull: true }
           : await choice.choose(choosing, slice.fresh);
@@ -149,7 +155,7 @@ export function broadcastRunner<R>(
         transaction.execute(advanceStatement, [key, slice.next, chosen, slice.fresh.length, state]);
         transaction.afterCommit(wake);
         if (!isOver) return again(0);
-        if (!isClosed && choice.putOff?.(choosing)) return { state: "done" };
+        if (!isClosed && choice.putOff?.(choosing)) return again(TEST_LOOK_SECONDS);
       }
       const finished = await transaction.query(finish, [key]);
       return finished.length > 0 ? { state: "done" } : again(LOOK_SECONDS);

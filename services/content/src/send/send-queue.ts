@@ -1,5 +1,6 @@
 import type { Claimed } from "@tidings/jobs/queue";
 import { refusesCategory } from "./category-choices.ts";
+import { IS_CLOSED_EMAIL } from "./is-closed.ts";
 import { refusesEmails } from "./refusals.ts";
 import { EVERY_GROUP, laneOf, REACHED_AT, type SendLane } from "./run-sends.ts";
 import { Lane } from "./send-tables.ts";
@@ -16,9 +17,9 @@ export interface Send extends Claimed, StoredSend {
 /** SQL: is a broadcast of the family of a group paused? */
 const IS_PAUSED =
   "exists (select from broadcasts b where b.is_paused and b.finished_at is null and b.family_id = waiting_group.id)";
-/** SQL: was the broadcast of a send paused or cancelled? */
-const IS_STOPPED =
-  "exists (select from broadcasts b where (b.is_paused or b.state = 'cancelling') and b.finished_at is null and b.id = sends.broadcast_id)";
+/** SQL: was the broadcast of a send paused or cancelled, or is its email published no more? */
+const IS_STOPPED = `exists (select from broadcasts b
+  where (b.is_paused or b.state = 'cancelling' or ${IS_CLOSED_EMAIL}) and b.finished_at is null and b.id = sends.broadcast_id)`;
 
 function sendLane(name: string, lane: number): SendLane<Send> {
   // A direct send is never paused: somebody waits for it.
@@ -37,7 +38,7 @@ function sendLane(name: string, lane: number): SendLane<Send> {
       address: row.address ?? undefined,
       attachments: row.attachments ? idsIn(row.attachments) : undefined,
     }),
-    // A no that was said here, a pause and a cancel hold at once.
+    // A no that was said here, a pause, a cancel and the end of a publication hold at once.
     mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isRefused} and not ${isStopped}`,
     limited: { by: ["contact_id"], tookEffectAt: REACHED_AT },
   });

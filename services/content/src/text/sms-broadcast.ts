@@ -3,10 +3,10 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { v7 } from "uuid";
-import { isOpen } from "../family/is-open.ts";
 import { SMS_BROADCASTS, wakeBroadcast } from "../send/broadcast-kind.ts";
 import type { Recipient } from "../send/choose-recipients.ts";
 import { chosenReader, isChosenAs } from "../send/chosen-behind.ts";
+import { IS_CLOSED_SMS } from "../send/is-closed.ts";
 import { notWritten } from "../send/not-written.ts";
 import { type BroadcastOptions, broadcastRunner, mostOf } from "../send/run-broadcasts.ts";
 import { LIST } from "../send/send-tables.ts";
@@ -50,7 +50,7 @@ const readStatement = prepared(
 );
 const holdStatement = prepared(
   "broadcasts_hold_sms",
-  `select b.*, exists (select from smses s where s.id = b.sms_id and ${isOpen("s")}) as is_open
+  `select b.*, ${IS_CLOSED_SMS} as is_closed
    from broadcasts b where b.id = $1::uuid for update of b`,
 );
 /** Members that have the message: themselves, a contact that was merged into them, or their number. */

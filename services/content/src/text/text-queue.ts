@@ -1,4 +1,5 @@
 import type { Claimed } from "@tidings/jobs/queue";
+import { IS_CLOSED_SMS } from "../send/is-closed.ts";
 import { refusesChannel } from "../send/refusals.ts";
 import { EVERY_GROUP, laneOf, REACHED_AT, type SendLane } from "../send/run-sends.ts";
 import type { TextChannel } from "./text-channel.ts";
@@ -42,7 +43,7 @@ function textLane(
   { name: channel, table, item, copied, countedApart = [] }: TextChannel,
   { where, isStopped }: Part,
 ): SendLane<TextSend> {
-  const ofSend = `(b.is_paused or b.state = 'cancelling') and b.id = ${table}.broadcast_id`;
+  const ofSend = `(b.is_paused or b.state = 'cancelling' or ${IS_CLOSED_SMS}) and b.id = ${table}.broadcast_id`;
   return laneOf<TextSend>({
     name,
     table,
@@ -61,7 +62,7 @@ function textLane(
       address: row.occasion === "list" ? (row.address ?? undefined) : undefined,
       isMobile: row.is_mobile === "t",
     }),
-    // A no that was said here, a pause and a cancel hold at once.
+    // A no that was said here, a pause, a cancel and the end of a publication hold at once.
     mayStart: `not ${refusesChannel(`${table}.contact_id`, channel)} and not ${isStopped(ofSend)}`,
     limited: { by: ["contact_id", ...countedApart], tookEffectAt: REACHED_AT },
   });
