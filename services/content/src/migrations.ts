@@ -255,4 +255,9 @@ export const migrations: Migrations = {
   "0096_visits_of_held_clicks": statements(...VISITS_OF_HELD_CLICKS),
   "0098_withheld_proofs": statements(...WITHHELD_PROOFS),
   "0105_send_permits": statements(...SEND_PERMITS),
+  "0106_continued_sends": statements(
+    "alter table emails add column continue_sending boolean not null default false",
+    // It began by itself.
+    "alter table broadcasts add column is_scheduled boolean not null default false",
+  ),
 };

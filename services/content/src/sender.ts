@@ -108,7 +108,7 @@ export function openSender(
       refusalJobs(database, log, upstreams),
       numberConsentJobs(database, log, { upstreams, country }),
       EMAIL_SCHEDULE.jobs(database, log, (transaction, emailId, segmentIds) => {
-        addBroadcast(transaction, { emailId, segmentIds, ...OF_ITSELF });
+        addBroadcast(transaction, { emailId, segmentIds, ...OF_ITSELF, isScheduled: true });
       }),
       SMS_SCHEDULE.jobs(database, log, (transaction, smsId, segmentIds) => {
         addSmsBroadcast(transaction, { smsId, segmentIds, ...OF_ITSELF });

@@ -18,14 +18,16 @@ export interface NewBroadcast {
   /** No more recipients than these; all when undefined. */
   recipientsMax: number | undefined;
   createdBy: number | null;
+  /** It begins by itself, at the email's time. */
+  isScheduled?: boolean;
   /** Sends to a share of the recipients first, and hours later to the rest, which gets the winner of the test. */
   test?: { winnerAfterHours: number; percent: number } | undefined;
 }
 
 const addStatement = prepared(
   "broadcasts_add",
-  `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by, winner_after_hours, test_share, is_of_root)
-   select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer, $6::smallint, $7::smallint, e.variant_parent_id is null from emails e where e.id = $2::integer`,
+  `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by, winner_after_hours, test_share, is_scheduled, is_of_root)
+   select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer, $6::smallint, $7::smallint, $8::boolean, e.variant_parent_id is null from emails e where e.id = $2::integer`,
 );
 const readStatement = prepared(
   "broadcasts_read",
@@ -34,7 +36,7 @@ const readStatement = prepared(
 );
 const holdStatement = prepared(
   "broadcasts_hold",
-  `select b.*, ${TARGET_OF_BROADCAST} as target_id, ${IS_CLOSED_EMAIL} as is_closed
+  `select b.*, ${TARGET_OF_BROADCAST} as target_id, ${IS_CLOSED_EMAIL} as is_closed, ${EMAIL_BROADCASTS.follows} as follows
    from broadcasts b left join emails e on e.id = b.email_id where b.id = $1::uuid for update of b`,
 );
 const testStatement = prepared(
@@ -46,12 +48,12 @@ const SLICE = 2_000;
 /** Begins to send an email to segments. Its id is that of the broadcast. */
 export function addBroadcast(
   transaction: Transaction,
-  { emailId, segmentIds, recipientsMax, createdBy, test }: NewBroadcast,
+  { emailId, segmentIds, recipientsMax, createdBy, test, isScheduled = false }: NewBroadcast,
 ): string {
   const id = v7();
   transaction.execute(addStatement, [
     ...[id, emailId, segmentIds, recipientsMax ?? null, createdBy],
-    ...[test?.winnerAfterHours ?? null, test?.percent ?? null],
+    ...[test?.winnerAfterHours ?? null, test?.percent ?? null, isScheduled],
   ]);
   wakeBroadcast(EMAIL_BROADCASTS, transaction, id);
   return id;

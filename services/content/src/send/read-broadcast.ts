@@ -20,7 +20,7 @@ const statementsOf = (kind: BroadcastKind) => ({
        -- The words of a server rather than those about a rate.
        (select reason from (select reason, code from ${kind.sends} where broadcast_id = b.id and state = 'waiting' limit 1000) w
         where reason is not null order by code is null limit 1) as waiting_reason,
-       b.finished_at is null and ${ARE_HELD} as is_held
+       b.finished_at is null and ${ARE_HELD} as is_held, ${kind.follows} as follows
      from broadcasts b where b.${kind.item} = $1::integer and ($2::uuid is null or b.id = $2::uuid)
      order by b.id desc limit 100`,
   ),
@@ -109,8 +109,8 @@ function toBroadcast(row: Row): Broadcast {
 }
 
 /** Finished with its last send, also before the job has noted that. */
-function stateOf({ state, is_paused, is_held, finished_at }: Row, open: number): string {
+function stateOf({ state, is_paused, is_held, follows, finished_at }: Row, open: number): string {
   const isPaused = is_paused === "t" || is_held === "t";
   if (isPaused && !finished_at && state !== "cancelling") return "paused";
-  return state === "sending" && open === 0 ? "finished" : (state ?? "");
+  return state === "sending" && open === 0 && follows !== "t" ? "finished" : (state ?? "");
 }

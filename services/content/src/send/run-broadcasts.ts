@@ -36,7 +36,7 @@ export interface RecipientChoice<R> {
   slice: number;
   /** Reads the state, the place and the segments (`lists`, `excluded_lists`) of the broadcast `$1`. */
   readStatement: Statement;
-  /** Locks the broadcast `$1`, and reads whether its entity is published no more (`is_closed`). */
+  /** Locks the broadcast `$1`, and reads whether its entity is published no more (`is_closed`), and whether it goes on for contacts that join (`follows`). */
   holdStatement: Statement;
   /** Contacts behind one that need not be read, and the last of them where there may be more. */
   chosenBehind(row: Row, after: number, deadlineMs: number): Promise<ChosenBehind>;
@@ -57,6 +57,11 @@ interface Slice<R> {
 const advanceStatement = prepared(
   "broadcasts_advance",
   "update broadcasts set position = $2, chosen = chosen + $3, offered = offered + $4, state = $5 where id = $1::uuid",
+);
+/** Whoever joined since is chosen. */
+const anewStatement = prepared(
+  "broadcasts_choose_anew",
+  "update broadcasts set position = 0, state = 'choosing' where id = $1::uuid",
 );
 const statementsOf = (kind: BroadcastKind) => ({
   cancel: prepared(
@@ -84,6 +89,8 @@ const CANCELLED_AT_ONCE = 2_000;
 const SLICES_MAX = 50;
 /** Until somebody looks whether all sends are decided. */
 const LOOK_SECONDS = 2;
+/** Until somebody looks who joined the segments. */
+const FOLLOW_SECONDS = 60;
 /** Until somebody looks whether an email whose test goes on is still published. */
 const TEST_LOOK_SECONDS = 60;
 const ALL = 2 ** 31 - 1;
@@ -156,6 +163,11 @@ export function broadcastRunner<R>(
         transaction.afterCommit(wake);
         if (!isOver) return again(0);
         if (!isClosed && choice.putOff?.(choosing)) return again(TEST_LOOK_SECONDS);
+      }
+      if (row.follows === "t" && !isClosed && row.state !== "cancelling") {
+        if (row.state === "choosing") return again(FOLLOW_SECONDS);
+        transaction.execute(anewStatement, [key]);
+        return again(0);
       }
       const finished = await transaction.query(finish, [key]);
       return finished.length > 0 ? { state: "done" } : again(LOOK_SECONDS);

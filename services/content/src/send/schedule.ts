@@ -20,12 +20,18 @@ interface Planned {
 
 interface Publishable {
   id: number;
+  isPublished?: boolean | undefined;
   publishUp?: Timestamp | undefined;
+  publishDown?: Timestamp | undefined;
+  continueSending?: boolean | undefined;
 }
 
-/** Plans sends at a time to come, and begins them. */
+/** Plans sends of entities that have a time, and begins them. */
 export interface Schedule<T> {
-  /** Plans the sends of entities that are published at a time to come. A later save replaces what an earlier one planned. */
+  /**
+   * Plans the sends of entities at their `publishUp` (engines.md 11), at once where that is past when they are published. A later save replaces what an earlier one
+   * planned; one of an entity that was published already begins nothing.
+   */
   plan(transaction: Transaction, changes: Changed<T>[], now: number): void;
   /** Whether the entity is published, and to whom it goes, is asked when its time has come. */
   jobs(
@@ -47,11 +53,12 @@ function schedule<T extends Publishable>(
   );
   return {
     plan(transaction, changes, now) {
-      const planned = changes.flatMap(({ after }) => {
+      const planned = changes.flatMap(({ before, after }) => {
         const startsAt = after?.publishUp && timestampMs(after.publishUp);
-        return after && goesToSegments(after) && startsAt && startsAt > now
-          ? [{ id: after.id, startsAt }]
-          : [];
+        if (!after || !startsAt || !goesToSegments(after)) return [];
+        if (startsAt > now) return [{ id: after.id, startsAt }];
+        const wasDue = before && goesToSegments(before) && isDue(before, now) && !isContinued(before, after);
+        return isDue(after, now) && !wasDue ? [{ id: after.id, startsAt: now }] : [];
       });
       jobs.add(
         transaction,
@@ -73,6 +80,21 @@ function schedule<T extends Publishable>(
       },
     }),
   };
+}
+
+/** Is it published, and is its time past? */
+function isDue({ isPublished, publishUp, publishDown }: Publishable, now: number): boolean {
+  return (
+    isPublished === true &&
+    publishUp !== undefined &&
+    timestampMs(publishUp) <= now &&
+    (publishDown === undefined || timestampMs(publishDown) > now)
+  );
+}
+
+/** Does it follow contacts from now on, which it did not before? */
+function isContinued(before: Publishable, after: Publishable): boolean {
+  return after.continueSending === true && before.continueSending !== true;
 }
 
 export const EMAIL_SCHEDULE = schedule<Email>(

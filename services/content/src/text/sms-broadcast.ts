@@ -50,7 +50,7 @@ const readStatement = prepared(
 );
 const holdStatement = prepared(
   "broadcasts_hold_sms",
-  `select b.*, ${IS_CLOSED_SMS} as is_closed
+  `select b.*, ${IS_CLOSED_SMS} as is_closed, ${SMS_BROADCASTS.follows} as follows
    from broadcasts b where b.id = $1::uuid for update of b`,
 );
 /** Members that have the message: themselves, a contact that was merged into them, or their number. */
