@@ -5,7 +5,7 @@ import { type Request, type Response, Router } from "express";
 import { type Preview, readPreview } from "../web/preview.ts";
 import { type FormRouteOptions, findForm } from "./form-options.ts";
 import { type FormPage, sendFormPage } from "./form-pages.ts";
-import { markupForContact } from "./personal-form.ts";
+import { markupFor } from "./personal-form.ts";
 import { checkOpen } from "./read-form.ts";
 
 /**
@@ -36,5 +36,5 @@ async function shownAt(
     if (error instanceof Fault) return { message: html`${error.message}`.markup };
     throw error;
   }
-  return { markup: await markupForContact(options, form, {}, async () => contactId) };
+  return { markup: await markupFor(options, form, { findContact: async () => contactId }) };
 }

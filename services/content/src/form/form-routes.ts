@@ -3,13 +3,13 @@ import { type Request, type Response, Router } from "express";
 import { sharedWith } from "../visit/cross-origin.ts";
 import { addressOf } from "../visit/page-hit.ts";
 import { readParameters } from "../visit/parameters.ts";
-import { keepNewDevice, signDevice, visitOf } from "../visit/visit.ts";
+import { keepNewDevice, visitOf } from "../visit/visit.ts";
 import { companyLookup } from "./company-lookup.ts";
 import { messageOf } from "./form-message.ts";
 import { type FormRouteOptions, openForm, unlessClosed } from "./form-options.ts";
 import { insertingScript, sendEmbedded, sendFormPage } from "./form-pages.ts";
 import { formPreviewRoutes } from "./form-preview.ts";
-import { markupFor } from "./personal-form.ts";
+import { markupFor, NOBODY, viewerOf } from "./personal-form.ts";
 import { submitRoute } from "./submit-route.ts";
 
 /** Forms as visitors see, fill in and send them (engines.md 5.1). */
@@ -17,6 +17,11 @@ export function formRoutes(options: FormRouteOptions): Router {
   const { settings } = options;
   const messages = publicTokens(options.tokenKeys, "form message");
   const router = Router({ caseSensitive: true });
+  /** A browser that was here before. */
+  const knownViewer = (request: Request) => {
+    const { device } = visitOf(request, new Map(), settings);
+    return device && !device.isNew ? viewerOf({ device }, options.submitting.database) : NOBODY;
+  };
   router.all("/form/submit/ajax", sharedWith(settings), (request: Request, response: Response) =>
     submitRoute(options, messages, request, response, true),
   );
@@ -42,13 +47,14 @@ export function formRoutes(options: FormRouteOptions): Router {
     response.setHeader("cross-origin-resource-policy", "cross-origin");
     response.type("text/javascript");
     if (!form) return void response.send("");
-    const markup = await markupFor(options, request, form, {});
+    const viewer = knownViewer(request);
+    const markup = await markupFor(options, form, viewer);
     response.send(insertingScript(form, markup, await options.script()));
   });
   router.get("/form/embed/:id", async (request: Request, response: Response) => {
     const form = await openForm(options, String(request.params.id)).catch(() => undefined); // an empty 404, whatever is the reason
     if (!form) return void response.status(404).end();
-    sendEmbedded(response, options, form, await markupFor(options, request, form, {}));
+    sendEmbedded(response, options, form, await markupFor(options, form, knownViewer(request)));
   });
   router.use(formPreviewRoutes(options));
   router.get("/form/:id", async (request: Request, response: Response, next) => {
@@ -57,10 +63,10 @@ export function formRoutes(options: FormRouteOptions): Router {
     if (!form) return next();
     const filled = new Map([...parameters].map(([alias, text]) => [alias, text.split("|")]));
     const styles = (parameters.get("css") ?? "").split(",").flatMap((url) => addressOf(url.trim()) || []);
-    const { device } = visitOf(request, parameters, settings);
-    if (device?.isNew) keepNewDevice(response, device.id, settings);
-    const deviceToken = device && signDevice(device.id, settings);
-    const markup = await markupFor(options, request, form, { filled, deviceToken });
+    const visit = visitOf(request, parameters, settings);
+    if (visit.device?.isNew) keepNewDevice(response, visit.device.id, settings);
+    const viewer = viewerOf(visit, options.submitting.database);
+    const markup = await markupFor(options, form, viewer, { filled });
     await sendFormPage(response, options, { form, markup, styles: styles.slice(0, 5) });
   });
   return router;

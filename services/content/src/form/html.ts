@@ -7,7 +7,8 @@ import { attributesOf, element, markupOf } from "./attributes.ts";
 import { conditionsOf } from "./field.ts";
 import { isTrap, isViewOnly } from "./field-types.ts";
 import { type FieldPlace, inputOf, isGroup } from "./input-html.ts";
-import { SHOWN_AT, TRAP } from "./suspicion.ts";
+import { SHOWN_AT } from "./showing.ts";
+import { TRAP } from "./suspicion.ts";
 
 const NAME_LENGTH_MAX = 191;
 
@@ -37,6 +38,8 @@ export interface FormShown {
   errors?: ReadonlyMap<string, string>;
   /** Ids of fields that are not shown to this visitor. */
   hidden?: ReadonlySet<number>;
+  /** Ids of fields that are sent as they are filled, and not seen. */
+  unseen?: ReadonlySet<number>;
   /** The page to come back to. */
   returnTo?: string;
   /** Names the submission: sent twice, it is taken once. */
@@ -139,7 +142,8 @@ function rowOf(form: Form, field: FormField, shown: Shown): Html {
   if (field.type === "pagebreak") return { markup: "" };
   const { name, prefix } = shown;
   const place = placeOf(field, shown);
-  if (field.type === "hidden") return inputOf(field, place);
+  const isUnseen = shown.unseen?.has(field.id) && !shown.errors?.has(field.alias);
+  if (field.type === "hidden" || isUnseen) return inputOf({ ...field, type: "hidden" }, place);
   const isRequired = field.isRequired === true && !isViewOnly(field);
   const classes = [
     `${prefix}form-row`,

@@ -1,57 +1,69 @@
-import { backgroundDeadline, queryable } from "@tidings/database/database";
+import { backgroundDeadline, type Database, queryable } from "@tidings/database/database";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import { isOutage } from "@tidings/rpc/outage";
 import { html } from "@tidings/runtime/html";
-import type { Request } from "express";
-import { provenContact } from "../visit/proven-contact.ts";
+import { provenContactOf } from "../visit/proven-contact.ts";
+import { signDevice, type Visit } from "../visit/visit.ts";
 import { mappedFields, withSyncedLists } from "./contact-field.ts";
 import { callOf, type FormRouteOptions, openForm, unlessClosed } from "./form-options.ts";
 import { shownForm } from "./form-pages.ts";
 import type { FormShown } from "./html.ts";
-import { usesProfiling } from "./profiling.ts";
+import { unseenFields, usesProfiling } from "./profiling.ts";
+import { signShown } from "./showing.ts";
 import { hiddenFrom, type Submitting } from "./submit.ts";
-import { signShown } from "./suspicion.ts";
 
-/** The form as this visitor gets it. */
-export function markupFor(
+/** Whom a form is shown to. */
+export interface FormViewer {
+  /** The browser: the form says whose it is when it is sent. */
+  deviceId?: string | undefined;
+  /** The contact that the viewer has proven to be. */
+  findContact(): Promise<number | undefined>;
+}
+
+/** A viewer of whom nothing is known. */
+export const NOBODY: FormViewer = { findContact: async () => undefined };
+
+/** The browser of a visit as the viewer of a form. */
+export function viewerOf({ device }: Pick<Visit, "device">, database: Database): FormViewer {
+  if (!device) return NOBODY;
+  const findContact = async () => (device.isNew ? undefined : provenContactOf(database, device.id));
+  return { deviceId: device.id, findContact };
+}
+
+/** The form as its viewer gets it, who is not asked for what is known, and finds it filled in where the form says so. */
+export async function markupFor(
   options: FormRouteOptions,
-  request: Request,
   form: Form,
-  shown: Partial<FormShown>,
+  viewer: FormViewer,
+  shown: Partial<FormShown> = {},
 ): Promise<string> {
   const { submitting, settings } = options;
-  return markupForContact(options, form, shown, () => provenContact(submitting.database, request, settings));
-}
-
-/** The form as a contact gets it, who is not asked for what is known, and finds it filled in where the form says so. */
-export async function markupForContact(
-  options: FormRouteOptions,
-  form: Form,
-  shown: Partial<FormShown>,
-  findContact: () => Promise<number | undefined>,
-): Promise<string> {
-  const known = await knownTo(options.submitting, form, findContact);
+  const { deviceId } = viewer;
+  const known = await knownTo(submitting, form, viewer);
   const filled = new Map([...(known.filled ?? []), ...(shown.filled ?? [])]);
-  return markupOf(options, form, { ...known, ...shown, filled });
+  const deviceToken = deviceId === undefined ? undefined : signDevice(deviceId, settings);
+  return markupOf(options, form, { ...known, deviceToken, ...shown, filled }, deviceId);
 }
 
-/** The form with the lists that its fields have now, and the time at which it is shown. */
+/** The form with the lists that its fields have now, which says when and to which browser it is shown. */
 async function markupOf(
   { submitting, settings, suspicion }: FormRouteOptions,
   form: Form,
   shown: Partial<FormShown>,
+  deviceId?: string,
 ): Promise<string> {
   const { publicUrl, prefix, now } = settings;
   const fields = await mappedFields(queryable(submitting.database, backgroundDeadline()), [form]);
-  const shownAt = signShown(form.id, suspicion, now());
+  const { hidden } = shown;
+  const shownAt = signShown({ formId: form.id, at: now(), deviceId, hidden }, suspicion);
   return shownForm(withSyncedLists(form, fields), { publicUrl, prefix, shownAt, ...shown });
 }
 
 async function knownTo(
   submitting: Submitting,
   form: Form,
-  findContact: () => Promise<number | undefined>,
-): Promise<{ hidden?: Set<number>; filled?: Map<string, string[]> }> {
+  { findContact }: FormViewer,
+): Promise<Pick<FormShown, "hidden" | "unseen" | "filled">> {
   const isPersonal = usesProfiling(form) || form.fields.some(({ isAutoFill }) => isAutoFill);
   if (!isPersonal || form.inKioskMode) return {};
   const contactId = await findContact();
@@ -62,7 +74,9 @@ async function knownTo(
       const value = isAutoFill && mappedField && mappedObject === "contact" ? values[mappedField] : undefined;
       return typeof value === "string" && value !== "" ? [[alias, value.split("|")] as const] : [];
     });
-    return { filled: new Map(filled), hidden: await hiddenFrom(form, submitting, contactId, call) };
+    const known = new Map(filled);
+    const hidden = await hiddenFrom(form, submitting, contactId, call);
+    return { filled: known, unseen: unseenFields(form, known), hidden };
   } catch (error) {
     // The form is whole without what is known of its visitor.
     if (isOutage(error)) return {};
@@ -79,8 +93,7 @@ export async function markupForNobody(options: FormRouteOptions, id: number): Pr
 /** The page that a form stands in, and for whom. */
 export interface FormPlace {
   pageId: number;
-  /** The signed id of the browser, where that may be known. */
-  deviceToken?: string | undefined;
+  viewer: FormViewer;
   /** A preview: the form as it is at this time, which nobody can send. */
   previewAt?: number;
 }
@@ -89,10 +102,10 @@ export interface FormPlace {
 export type FormInPage = (id: string, place: FormPlace) => Promise<string | undefined>;
 
 export function formsInPages(options: FormRouteOptions): FormInPage {
-  return async (id, { pageId, deviceToken, previewAt }) => {
+  return async (id, { pageId, viewer, previewAt }) => {
     const form = await openForm(options, id, previewAt).catch(unlessClosed);
     if (!form) return undefined;
-    const markup = await markupOf(options, form, { pageId, deviceToken });
+    const markup = await markupFor(options, form, viewer, { pageId });
     return previewAt === undefined
       ? `${markup}${html`<script src="${options.scriptUrl}" defer></script>`.markup}`
       : markup;

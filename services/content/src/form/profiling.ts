@@ -39,6 +39,14 @@ export function hiddenFields(form: Form, acquaintance: Acquaintance): Set<number
   return new Set(asking.filter(isHidden).map(({ id }) => id));
 }
 
+/** Ids of the fields that fill themselves in where their value is known, and are not shown then (engines.md 5.10). */
+export function unseenFields({ fields }: Form, filled: ReadonlyMap<string, string[]>): Set<number> {
+  // An input that is not seen has one value.
+  const isUnseen = ({ alias, alwaysDisplay, isAutoFill, showWhenValueExists }: FormField) =>
+    isAutoFill && showWhenValueExists === false && !alwaysDisplay && filled.get(alias)?.length === 1;
+  return new Set(fields.filter(isUnseen).map(({ id }) => id));
+}
+
 function isUnneeded(field: FormField, { contact, submissions }: Acquaintance): boolean {
   if ((field.showAfterXSubmissions ?? 0) > submissions.length) return true;
   // Filled in by itself it is there, unseen.

@@ -6,7 +6,8 @@ import { multipartBoundary } from "@tidings/runtime/multipart-boundary";
 import { cleanText } from "../visit/parameters.ts";
 import { readBody } from "../web/read-body.ts";
 import { openQuarantine, type Quarantine, type ReceivedFile } from "./quarantine.ts";
-import { SHOWN_AT, TRAP } from "./suspicion.ts";
+import { SHOWN_AT } from "./showing.ts";
+import { TRAP } from "./suspicion.ts";
 
 /** A form as it was filled in and sent, before anything of it is judged. */
 export interface ReceivedForm {

@@ -13,11 +13,12 @@ import { answerJson, type FormAnswer, refusedAnswer, takenAnswer, withRepost } f
 import { callOf, type FormRouteOptions, findForm, openForm } from "./form-options.ts";
 import { sendFormPage, sendToParent } from "./form-pages.ts";
 import { formWord } from "./html.ts";
-import { markupFor } from "./personal-form.ts";
+import { markupFor, viewerOf } from "./personal-form.ts";
 import { closed } from "./read-form.ts";
 import { type ReceivedForm, withReceivedForm } from "./receive-submission.ts";
 import { returnAddress } from "./return-address.ts";
 import { printOf } from "./same-twice.ts";
+import { readShown, SHOWN_AT } from "./showing.ts";
 import { submitWithFiles } from "./submit-with-files.ts";
 import { suspicionOf } from "./suspicion.ts";
 
@@ -44,8 +45,7 @@ export async function submitRoute(
   if (isAjax || query.get("ajax") === "1") return void response.json(json);
   if (members.get("messenger") === "1") return sendToParent(response, json, request.get("origin") ?? "*");
   const back = returnAddress(members.get("return") ?? "", request, settings);
-  if (!answer.isTaken)
-    return sendRefusal(options, { request, response, received, form, answer, back, prefix: settings.prefix });
+  if (!answer.isTaken) return sendRefusal(options, { response, received, form, answer, back, visit });
   // The message page begins the download, and leads on from there.
   const hasDownload = answer.download !== undefined;
   if (answer.redirect !== undefined && !hasDownload) return response.redirect(302, answer.redirect);
@@ -89,6 +89,7 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
       settings.prefix,
     );
     const sighting = sightingOf(visit, form, referer);
+    const shownTo = { formId: form.id, deviceId: sighting?.deviceId };
     const sent = {
       formId: form.id,
       key: key || randomUUID(),
@@ -97,6 +98,7 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
         key || !sighting || sighting.isNewDevice ? undefined : printOf(form.id, sighting.deviceId, values),
       suspicion: suspicionOf({ formId: form.id, members, visit, request }, suspicion, visit.at),
       sighting,
+      hidden: readShown(members.get(SHOWN_AT) ?? "", shownTo, suspicion)?.hidden,
       ip: visit.ip,
       trackingId: sighting?.deviceId,
       referer: referer || undefined,
@@ -134,21 +136,20 @@ function sightingOf(visit: Visit, form: Form, referer: string): Sighting | undef
 }
 
 interface Refusal {
-  request: Request;
   response: Response;
   received: ReceivedForm;
   form: Form | undefined;
   answer: Extract<FormAnswer, { isTaken: false }>;
   back: URL | undefined;
-  prefix: string;
+  visit: Visit;
 }
 
 /** All that is wrong, at once: on the page that the form came from, or beside the fields with what was typed. */
 async function sendRefusal(options: FormRouteOptions, refusal: Refusal): Promise<void> {
-  const { request, response, received, form, answer, back, prefix } = refusal;
+  const { response, received, form, answer, back, visit } = refusal;
   const text = answer.errors.size > 0 ? [...answer.errors.values()].join(" ") : answer.message;
   if (back) {
-    back.searchParams.set(`${prefix}Error`, text.slice(0, 1_000));
+    back.searchParams.set(`${options.settings.prefix}Error`, text.slice(0, 1_000));
     back.hash = form?.alias ?? "";
     return response.redirect(302, back.href);
   }
@@ -157,7 +158,8 @@ async function sendRefusal(options: FormRouteOptions, refusal: Refusal): Promise
     const closedForm = { name: "Form", template: "", language: "en", noIndex: true } as Form;
     return sendFormPage(response, options, { form: closedForm, status: 404, message });
   }
-  const markup = await markupFor(options, request, form, {
+  const viewer = viewerOf(visit, options.submitting.database);
+  const markup = await markupFor(options, form, viewer, {
     filled: typed(received, form),
     errors: answer.errors,
   });

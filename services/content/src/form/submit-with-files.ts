@@ -36,7 +36,8 @@ export async function submitWithFiles(
 ): Promise<SubmissionAnswer> {
   if (files.size === 0) return submitForm(submitting, sent, call);
   const values = await withFaults(sent.values, files);
-  const wanted = wantedFiles(form, values, { files, blockedEmails: submitting.blockedEmails });
+  const { blockedEmails } = submitting;
+  const wanted = wantedFiles(form, { ...sent, values }, { files, blockedEmails });
   return keepAll(reachable(store), wanted, async () => {
     const saved = await submitForm(submitting, { ...sent, values, files: wanted }, call);
     const names = wanted.map(({ name }) => name);
@@ -59,10 +60,10 @@ async function withFaults(values: JsonObject, files: Filed["files"]): Promise<Js
 /** The files that the submission will have if it is taken; none of one that cannot be. */
 function wantedFiles(
   form: Form,
-  values: JsonObject,
+  { values, hidden = NOTHING_KNOWN.hidden }: Pick<Sent, "values" | "hidden">,
   { files, blockedEmails }: Pick<Filed, "files"> & Pick<Submitting, "blockedEmails">,
 ): (StoredFile & ReceivedFile)[] {
-  const { errors, results } = readSubmitted(form, values, { ...NOTHING_KNOWN, blockedEmails });
+  const { errors, results } = readSubmitted(form, values, { ...NOTHING_KNOWN, hidden, blockedEmails });
   // Profiling may forgive errors in fields that the visitor was not shown.
   if (errors.length > 0 && !usesProfiling(form)) return [];
   return [...results].flatMap(([{ alias, type }, name]) => {

@@ -4,9 +4,11 @@ import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import type { JsonObject } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, invalid } from "@tidings/rpc/fault";
+import { isOutage } from "@tidings/rpc/outage";
 import { Counter } from "prom-client";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { withHeldProof } from "../visit/held-visits.ts";
+import { provenContactOf } from "../visit/proven-contact.ts";
 import type { ShownVisitor, Sighting } from "../visit/sighting.ts";
 import { seeVisitors } from "../visit/visitors.ts";
 import { planFollowing, type Said } from "./follow-submission.ts";
@@ -72,6 +74,8 @@ export interface Sent {
   contactId?: number | undefined;
   /** The browser that it came from, where that may be known. */
   sighting?: Sighting | undefined;
+  /** Ids of fields that its form was shown without, as the form itself says, signed. */
+  hidden?: ReadonlySet<number> | undefined;
   ip: string;
   trackingId?: string | undefined;
   referer?: string | undefined;
@@ -210,17 +214,33 @@ function saidIn({ contact, company, results }: Submitted, { referer = "" }: Sent
   };
 }
 
-/** The known values that a form uses: the meant companies, and the fields that this contact was not asked for. */
+/**
+ * The known values that a form uses: the meant companies, and the fields that its sender was not asked for. A form that does not say which these
+ * were left out those of the contact that the browser has proven to be.
+ */
 export async function knownBefore(
   { database, submitters }: Submitting,
-  { formId, contactId, values }: Pick<Sent, "formId" | "contactId" | "values">,
+  {
+    formId,
+    contactId,
+    sighting,
+    hidden,
+    values,
+  }: Pick<Sent, "formId" | "contactId" | "sighting" | "hidden" | "values">,
   call: Call,
 ): Promise<Omit<Known, "blockedEmails">> {
   const form = await readForm(queryable(database, call.deadlineMs), formId);
   if (!form) throw closed();
   const companies = await submitters.companyNames(companiesIn(form, values), call);
+  if (hidden) return { companies, hidden };
   if (!usesProfiling(form)) return { companies, hidden: new Set() };
-  return { companies, hidden: await hiddenFrom(form, { database, submitters }, contactId, call) };
+  const hiddenOf = (id: number | undefined) => hiddenFrom(form, { database, submitters }, id, call);
+  const isSeen = contactId === undefined && sighting && !sighting.isNewDevice;
+  if (!isSeen) return { companies, hidden: await hiddenOf(contactId) };
+  const proven = await provenContactOf(database, sighting.deviceId);
+  // A submission is taken while the contact service is away.
+  const orWithout = (error: unknown) => (isOutage(error) ? hiddenOf(undefined) : Promise.reject(error));
+  return { companies, hidden: await hiddenOf(proven).catch(orWithout) };
 }
 
 /** Ids of fields that this contact is not asked for any more; of an unknown one for which it is too early. */

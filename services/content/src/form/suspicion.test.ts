@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { parseRanges } from "@tidings/outbound/address";
 import { publicTokens } from "@tidings/secrets/public-token";
 import { generateSecretKey } from "@tidings/secrets/secret-box";
-import { SHOWN_AT, signShown, suspicionOf, TRAP } from "./suspicion.ts";
+import { SHOWN_AT, signShown } from "./showing.ts";
+import { suspicionOf, TRAP } from "./suspicion.ts";
 
 const keys = [generateSecretKey("first")];
 const rules = {
@@ -27,7 +28,7 @@ const signsOf = ({ members = {}, visit = PERSON, headers = {} }: Sent) =>
     NOW,
   );
 const shown = (secondsAgo: number, formId = 7) => ({
-  [SHOWN_AT]: signShown(formId, rules, NOW - secondsAgo * 1_000),
+  [SHOWN_AT]: signShown({ formId, at: NOW - secondsAgo * 1_000 }, rules),
 });
 const ORIGIN = { origin: "https://shop.example" };
 

@@ -3,11 +3,10 @@ import type { Range } from "@tidings/outbound/address";
 import type { PublicTokens } from "@tidings/secrets/public-token";
 import { isInRanges } from "../visit/address.ts";
 import type { Visit } from "../visit/visit.ts";
+import { readShown, SHOWN_AT } from "./showing.ts";
 
 /** The member of a form in which only machines write: aliases of fields have no hyphens. */
 export const TRAP = "more-details";
-/** The member that says when the form was shown, signed. */
-export const SHOWN_AT = "shown-at";
 
 /** A person needs longer to read a form and fill it in. */
 const HURRIED_MS = 2_000;
@@ -18,11 +17,6 @@ export interface SuspicionRules {
   /** Addresses from which every submission is spam. */
   blocked: Range[];
   shownAt: PublicTokens;
-}
-
-/** Says when a form is shown, for the member `shown-at`. */
-export function signShown(formId: number, { shownAt }: Pick<SuspicionRules, "shownAt">, now: number): string {
-  return shownAt.sign(`${formId} ${now}`);
 }
 
 /** The sender of a submission, by all that may give a machine away. */
@@ -44,7 +38,7 @@ export function suspicionOf(
 ): string | undefined {
   if (members.get(TRAP)) return "trap";
   if (isInRanges(String(headers["x-forwarded-for"] ?? ""), blocked)) return "blocked_address";
-  const shown = shownTime(shownAt.read(members.get(SHOWN_AT) ?? ""), formId);
+  const shown = readShown(members.get(SHOWN_AT) ?? "", { formId }, { shownAt })?.at;
   const hints = [
     visit.verdict === "machine" && visit.reason !== "excluded" && "machine",
     shown !== undefined && now - shown < HURRIED_MS && "hurried",
@@ -52,9 +46,4 @@ export function suspicionOf(
     shown !== undefined && headers.origin === undefined && "no_origin",
   ].filter((hint) => hint !== false);
   return hints.length >= HINTS_MIN ? hints.join(",") : undefined;
-}
-
-function shownTime(text: string | undefined, formId: number): number | undefined {
-  const [id, time] = (text ?? "").split(" ").map(Number);
-  return id === formId ? time : undefined;
 }

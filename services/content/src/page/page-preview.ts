@@ -26,7 +26,8 @@ export function pagePreviewRoutes(options: PagePreviewOptions): Router {
     setPreviewHeaders(response);
     if (!found.page.isWithinDates) return answerClosed(response, found.page);
     const { contactId, at } = preview;
-    const form: Seen["form"] = (id, pageId) => options.formInPage(id, { pageId, previewAt: at });
+    const viewer = { findContact: async () => contactId };
+    const form: Seen["form"] = (id, pageId) => options.formInPage(id, { pageId, viewer, previewAt: at });
     const write = (preferencePart?: Seen["preferencePart"]) =>
       pageForContact(options, found, { contactId, at, form, ...(preferencePart && { preferencePart }) });
     const isCentre = found.page.isPreferenceCenter;

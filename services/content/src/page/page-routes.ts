@@ -6,7 +6,7 @@ import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import { parseCookie, stringifySetCookie } from "cookie";
 import { type Request, type Response, Router } from "express";
 import { chooseTranslation } from "../family/choose-translation.ts";
-import type { FormInPage } from "../form/personal-form.ts";
+import { type FormInPage, type FormViewer, NOBODY } from "../form/personal-form.ts";
 import type { RecordShown } from "../slot/record-shown.ts";
 import { slotContents } from "../slot/slot-content.ts";
 import { askedBy } from "../visit/asked.ts";
@@ -19,7 +19,7 @@ import { type Parameters, readParameters } from "../visit/parameters.ts";
 import { provenContact } from "../visit/proven-contact.ts";
 import type { RecordHit } from "../visit/record-hits.ts";
 import type { Visitor } from "../visit/sighting.ts";
-import { keepDevice, signDevice, type Visit, visitOf } from "../visit/visit.ts";
+import { keepDevice, type Visit, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { PageAddresses } from "../web/page-address.ts";
 import { sandboxPolicy } from "../web/policy.ts";
@@ -168,8 +168,7 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
       }
       return content?.content;
     },
-    form: (id, pageId) =>
-      formInPage(id, { pageId, deviceToken: visitor && hit.device && signDevice(hit.device.id, settings) }),
+    form: (id, pageId) => formInPage(id, { pageId, viewer: viewerIn({ hit, visitor }) }),
     now: hit.at,
     hitToken: settings.tokens.hit.sign(hit.id),
   } satisfies Seen);
@@ -180,6 +179,13 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
   response.setHeader("link", `<${addresses.urlOf(found.page)}>; rel="canonical"`);
   if (page.noIndex) response.setHeader("x-robots-tag", "noindex, nofollow");
   response.type("text/html").send(text);
+}
+
+/** A page may show its visitor the forms of the contact that they have proven to be. */
+function viewerIn({ hit, visitor }: { hit: Hit; visitor: Visitor | undefined }): FormViewer {
+  if (!visitor) return NOBODY;
+  const contactId = visitor.isProven && !visitor.isNew ? visitor.contactId : undefined;
+  return { deviceId: hit.device?.id, findContact: async () => contactId };
 }
 
 /** Records the visit of a page with the status that it is answered with. */

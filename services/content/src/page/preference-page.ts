@@ -1,4 +1,4 @@
-import type { FormInPage } from "../form/personal-form.ts";
+import { type FormInPage, NOBODY } from "../form/personal-form.ts";
 import type { PreferencesInPage } from "../send/preference-landing.ts";
 import { findPageAt } from "./find-page.ts";
 import { type PageForContactOptions, pageForContact } from "./page-for-contact.ts";
@@ -12,7 +12,7 @@ export function preferencesInPages(
     const at = database.now();
     const found = await findPageAt(database, pageId, at);
     if (!found?.page.isOpen || !found.page.isPreferenceCenter) return undefined;
-    const form = (id: string, inPage: number) => formInPage(id, { pageId: inPage });
+    const form = (id: string, inPage: number) => formInPage(id, { pageId: inPage, viewer: NOBODY });
     return pageForContact(options, found, { contactId, at, form, preferencePart: partOf });
   };
 }

@@ -16,7 +16,11 @@ export async function provenContact(
   settings: VisitSettings,
 ): Promise<number | undefined> {
   const { device } = visitOf(request, new Map(), settings);
-  if (!device || device.isNew) return undefined;
-  const [row] = await database.query(provenStatement, [device.id], backgroundDeadline());
+  return device && !device.isNew ? provenContactOf(database, device.id) : undefined;
+}
+
+/** The contact that the visitor of a device has proven to be. */
+export async function provenContactOf(database: Database, deviceId: string): Promise<number | undefined> {
+  const [row] = await database.query(provenStatement, [deviceId], backgroundDeadline());
   return row ? Number(row.contact_id) : undefined;
 }
