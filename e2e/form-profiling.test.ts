@@ -14,7 +14,7 @@ const stack = await startVisitedStack({
   env: { content: { PUBLIC_TOKEN_KEYS: TOKEN_KEY, TRACKING_ORIGINS: NAMED } },
 });
 after(() => stack.stop());
-const { baseUrl, made, query } = stack;
+const { baseUrl, publicUrl, made, query } = stack;
 
 const MAIL = { label: "E-mail", alias: "mail", type: "email", isRequired: true, showWhenValueExists: false };
 const form = (
@@ -168,5 +168,51 @@ test("a visitor without proof sees nothing of the contact whose address they typ
     const { text } = await stranger.ask(place);
     assert.doesNotMatch(text, /Ada|Byron|reader\d/, place);
     assert.equal(inputsOf(text)[NAME("mail")], "", place);
+  }
+});
+
+test("a form under a stylesheet of another site has neither values nor the id of the browser", async () => {
+  const { browser } = await reader();
+  const shownUnder = async (styles: string) =>
+    inputsOf((await browser.ask(`/form/${form.id}?css=${encodeURIComponent(styles)}`)).text);
+  for (const styles of [
+    "https://evil.example/a.css",
+    `${NAMED}/a.css,https://evil.example/a.css`,
+    `${NAMED}.evil.example/a.css`,
+    `https://shop.example@evil.example/a.css`,
+  ]) {
+    const inputs = await shownUnder(styles);
+    assert.deepEqual([inputs[NAME("first")], inputs[NAME("last")]], ["", ""], styles);
+    assert.equal(inputs.device, undefined, styles);
+    assert.equal(inputs[NAME("mail")], "", styles);
+  }
+  for (const styles of [`${NAMED}/a.css`, `${publicUrl}/media/a.css`])
+    assert.equal((await shownUnder(styles))[NAME("first")], "Ada", styles);
+});
+
+test("a script that any site may include has what is known of a visitor only for named sites", async () => {
+  const { browser } = await reader();
+  const scriptFor = async (headers: Record<string, string>) =>
+    (await browser.ask(`/form/generate.js?id=${form.id}`, { headers })).text;
+  const cross = { "sec-fetch-site": "cross-site" };
+  for (const headers of [
+    {},
+    cross,
+    { ...cross, referer: "https://evil.example/" },
+    { ...cross, referer: `${NAMED}.evil.example/` },
+    { ...cross, referer: "null" },
+  ]) {
+    const text = await scriptFor(headers);
+    assert.match(text, /svcform\[mail\]/);
+    assert.doesNotMatch(text, /Ada|Byron|name=\\"device\\"/, JSON.stringify(headers));
+  }
+  for (const headers of [
+    { "sec-fetch-site": "same-origin" },
+    { ...cross, referer: `${NAMED}/page` },
+    { referer: `${publicUrl}/profiled` },
+  ]) {
+    const text = await scriptFor(headers);
+    assert.match(text, /Ada/, JSON.stringify(headers));
+    assert.doesNotMatch(text, /svcform\[mail\]/, JSON.stringify(headers));
   }
 });

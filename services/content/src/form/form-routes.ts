@@ -9,6 +9,7 @@ import { messageOf } from "./form-message.ts";
 import { type FormRouteOptions, openForm, unlessClosed } from "./form-options.ts";
 import { insertingScript, sendEmbedded, sendFormPage } from "./form-pages.ts";
 import { formPreviewRoutes } from "./form-preview.ts";
+import { isAskedByNamedSite, isOnNamedSite } from "./named-site.ts";
 import { markupFor, NOBODY, viewerOf } from "./personal-form.ts";
 import { submitRoute } from "./submit-route.ts";
 
@@ -47,7 +48,7 @@ export function formRoutes(options: FormRouteOptions): Router {
     response.setHeader("cross-origin-resource-policy", "cross-origin");
     response.type("text/javascript");
     if (!form) return void response.send("");
-    const viewer = knownViewer(request);
+    const viewer = isAskedByNamedSite(request, settings) ? knownViewer(request) : NOBODY;
     const markup = await markupFor(options, form, viewer);
     response.send(insertingScript(form, markup, await options.script()));
   });
@@ -65,7 +66,9 @@ export function formRoutes(options: FormRouteOptions): Router {
     const styles = (parameters.get("css") ?? "").split(",").flatMap((url) => addressOf(url.trim()) || []);
     const visit = visitOf(request, parameters, settings);
     if (visit.device?.isNew) keepNewDevice(response, visit.device.id, settings);
-    const viewer = viewerOf(visit, options.submitting.database);
+    // The selectors of a stylesheet can tell its own site the values of inputs.
+    const isPrivate = styles.every((url) => isOnNamedSite(url, settings));
+    const viewer = isPrivate ? viewerOf(visit, options.submitting.database) : NOBODY;
     const markup = await markupFor(options, form, viewer, { filled });
     await sendFormPage(response, options, { form, markup, styles: styles.slice(0, 5) });
   });
