@@ -245,6 +245,17 @@ test("an unpublished form is not there, in any of the ways to it", async () => {
   assert.equal((await browser.ask("/form/submit")).status, 405);
 });
 
+test("a submission whose body alone names its form is taken, and a body names no other form than the address", async () => {
+  const [form, other] = [await newForm({ name: "Named" }), await newForm({ name: "Other" })];
+  const sent = encoded({ "svcform[formId]": String(form.id), "svcform[mail]": "named@forms.example" });
+  const submit = async (path: string) => (await visitor(baseUrl).ask(path, sent)).json as Any;
+  const countOf = async (id: number) =>
+    (await query(`select count(*) from content.form_submissions where form_id = ${id}`))[0].count;
+  assert.equal((await submit("/form/submit/ajax")).success, 1);
+  assert.equal((await submit(`/form/submit/ajax?formId=${other.id}`)).success, 1);
+  assert.deepEqual([await countOf(form.id), await countOf(other.id)], ["1", "1"]);
+});
+
 test("a form leads to its own site, to those that are tracked and to the one that sent it, and nowhere else", async () => {
   const form = await newForm({ name: "Back", postAction: "return", postActionProperty: "" });
   const locationOf = async (back: string, headers: Record<string, string> = {}) => {

@@ -150,6 +150,23 @@ test("each kind of path has its limit by address, and an image is answered beyon
   assert.equal((await send("/a-page")).status, 200);
 });
 
+test("a submission counts for the form that its address names, however that is written; those whose address names none count together", async (t) => {
+  const limited = await startScene({
+    web: { address, host: undefined },
+    publicRates: { ofForm: { points: 1, windowSeconds: 60 } },
+  });
+  t.after(limited.stop);
+  const submit = async (query: string) =>
+    (await fetch(`http://127.0.0.1:${limited.port}/form/submit${query}`, { method: "POST" })).status;
+  assert.equal(await submit("?formId=1"), 200);
+  for (const same of ["?form%49d=1", "?formId=%31", "?a=1&formId=1", "?formId=1&formId=2", "?formId=1&"])
+    assert.equal(await submit(same), 429, same);
+  assert.equal(await submit("?formId=2"), 200);
+  assert.equal(await submit(""), 200);
+  for (const unnamed of ["", "?formId=", "?formId=01", "?x?formId=1"])
+    assert.equal(await submit(unnamed), 429, unnamed);
+});
+
 test("answers pass as they come", async () => {
   let end: () => void = () => undefined;
   answer = (_request, response) => {

@@ -1,5 +1,5 @@
 import { badRequest, Code, Fault, toFault, unavailable } from "@tidings/rpc/fault";
-import { type PublicKind, type PublicPath, publicPathOf } from "@tidings/rpc/public-paths";
+import { formNamedIn, type PublicKind, type PublicPath, publicPathOf } from "@tidings/rpc/public-paths";
 import { publicRefusal } from "@tidings/rpc/public-refusals";
 import { ACTOR_HEADER } from "@tidings/rpc/transfer";
 import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
@@ -141,6 +141,8 @@ const RANKS: Record<PublicKind, Rank> = {
   form: "write",
 };
 
+const SUBMISSION_PATH = "/form/submit";
+
 async function checkRates(
   request: Request,
   kind: PublicKind,
@@ -148,20 +150,17 @@ async function checkRates(
   { limits, response }: { limits: WebLimits; response: Response },
 ): Promise<void> {
   if (limits.rate) await consume(limits.rate, address, response);
-  const form = kind === "form" ? formOf(request) : "";
+  const form = kind === "form" ? formNamedIn(request.url) : undefined;
   const own = limits.byKind.get(kind);
-  if (own) await take(own, `${address} ${form}`);
-  if (kind === "form" && limits.ofForm) await take(limits.ofForm, form);
+  if (own) await take(own, `${address} ${form ?? ""}`);
+  // Submissions of which only the body names the form count together: the gateway reads no bodies.
+  const counted = form ?? (request.path.startsWith(SUBMISSION_PATH) ? "" : undefined);
+  if (counted !== undefined && limits.ofForm) await take(limits.ofForm, counted);
 }
 
 async function take(limiter: RateLimiterAbstract, key: string): Promise<void> {
   const refusal = await refusalOf(limiter, key);
   if (refusal) throw rateLimited(refusal.msBeforeNext, "Too many requests.");
-}
-
-/** The form that a submission is for, as its address names it. */
-function formOf({ url }: Request): string {
-  return /[?&]formId=(\d{1,10})(?:&|$)/.exec(url)?.[1] ?? "";
 }
 
 /** Methods and bodies that the path does not take are refused by the head of the request, before any of it is read. */

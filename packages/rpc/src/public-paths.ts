@@ -80,3 +80,15 @@ export function publicPathOf(path: string): PublicPath | undefined {
 export function isTakenWord(word: string): boolean {
   return TAKEN.has(word.toLowerCase());
 }
+
+const FORM_ID = /^[1-9]\d{0,9}$/;
+
+/**
+ * The form that the address of a submission names, by its id; undefined where it names none. Limits and forms are found by this one reader: what it
+ * does not see counts for no form, and is sent to none.
+ */
+export function formNamedIn(url: string): string | undefined {
+  const at = url.indexOf("?");
+  const text = at < 0 ? "" : (new URLSearchParams(url.slice(at + 1)).get("formId") ?? "");
+  return FORM_ID.test(text) ? text : undefined;
+}

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import { Fault } from "@tidings/rpc/fault";
+import { formNamedIn } from "@tidings/rpc/public-paths";
 import { html } from "@tidings/runtime/html";
 import type { PublicTokens } from "@tidings/secrets/public-token";
 import type { Request, Response } from "express";
@@ -31,10 +32,9 @@ export async function submitRoute(
   isAjax: boolean,
 ): Promise<void> {
   const { settings, bytesMax, arrivals } = options;
-  const query = readQuery(request);
   const receiving = { bytesMax, arrivals, pageMember: `${settings.prefix}page` };
   const { received, id, visit, taking } = await withReceivedForm(request, receiving, async (received) => {
-    const id = query.get("formId") ?? received.members.get("formid") ?? "";
+    const id = formNamedIn(request.url) ?? received.members.get("formid") ?? "";
     const visit = namedVisitOf(request, received.parameters, settings);
     return { received, id, visit, taking: await take(options, { request, received, id, visit }) };
   });
@@ -42,7 +42,7 @@ export async function submitRoute(
   const { answer, form } = taking;
   keepDevice(response, { visit, visitor: taking.visitor }, settings);
   const json = answerJson(answer, form ? formWord(form) : (members.get("formname") ?? ""));
-  if (isAjax || query.get("ajax") === "1") return void response.json(json);
+  if (isAjax || queryOf(request).get("ajax") === "1") return void response.json(json);
   if (members.get("messenger") === "1") return sendToParent(response, json, request.get("origin") ?? "*");
   const back = returnAddress(members.get("return") ?? "", request, settings);
   if (!answer.isTaken) return sendRefusal(options, { response, received, form, answer, back, visit });
@@ -58,9 +58,9 @@ export async function submitRoute(
   response.redirect(302, `/form/message?m=${encodeURIComponent(token)}`);
 }
 
-function readQuery(request: Request): ReadonlyMap<string, string> {
-  const at = request.url.indexOf("?");
-  return new Map(new URLSearchParams(at < 0 ? "" : request.url.slice(at + 1, at + 2_048)));
+function queryOf({ url }: Request): URLSearchParams {
+  const at = url.indexOf("?");
+  return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
 }
 
 /** A message as a text in an address. */
