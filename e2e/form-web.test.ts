@@ -245,6 +245,48 @@ test("an unpublished form is not there, in any of the ways to it", async () => {
   assert.equal((await browser.ask("/form/submit")).status, 405);
 });
 
+test("the campaign that a visitor came by is recorded, in kiosk mode and of a visitor who may not be recognised too", async () => {
+  const actions = [{ name: "UTM", type: "lead.addutmtags" }];
+  const open = await newForm({ name: "Campaign", actions });
+  const kiosk = await newForm({ name: "Kiosk", actions, inKioskMode: true });
+  const page = "https://shop.example/p?utm_source=page&utm_campaign=spring";
+  const sources: Record<string, string> = {};
+  for (const [name, form, headers, query, source] of [
+    ["browser", open, {}, "", "page"],
+    ["address", open, {}, "&utm_source=link", "link"],
+    ["refusing", open, { "sec-gpc": "1" }, "", "page"],
+    ["kiosk", kiosk, {}, "", "page"],
+  ] as const) {
+    const mail = `${name}@utm.example`;
+    const sent = encoded({ "svcform[mail]": mail, "svcform[return]": page });
+    const { json } = await visitor(baseUrl).ask(`/form/submit/ajax?formId=${form.id}${query}`, {
+      ...sent,
+      headers: { ...sent.headers, ...headers },
+    });
+    assert.equal(json.success, 1);
+    sources[mail] = source;
+  }
+  const without = encoded({ "svcform[mail]": "none@utm.example" });
+  await visitor(baseUrl).ask(`/form/submit/ajax?formId=${open.id}`, without);
+  await eventually(async () => {
+    for (const [mail, source] of Object.entries(sources)) {
+      const rows = (await contactOf(mail))?.utmtags ?? [];
+      assert.deepEqual(
+        rows.map(({ utmSource, url }: Any) => [utmSource, url]),
+        [[source, page]],
+        mail,
+      );
+    }
+    const outcomes = await query(
+      `select state, count(*) from content.form_action_outcomes where form_id in (${open.id}, ${kiosk.id}) group by 1 order by 1`,
+    );
+    assert.deepEqual(outcomes, [
+      { state: "done", count: "4" },
+      { state: "ignored", count: "1" },
+    ]);
+  });
+});
+
 test("a submission whose body alone names its form is taken, and a body names no other form than the address", async () => {
   const [form, other] = [await newForm({ name: "Named" }), await newForm({ name: "Other" })];
   const sent = encoded({ "svcform[formId]": String(form.id), "svcform[mail]": "named@forms.example" });

@@ -7,6 +7,7 @@ import { textOf } from "@tidings/runtime/plain-text";
 import { NO_TRANSPORT } from "../send/mail-parts.ts";
 import type { CommandContact } from "../visit/contact-command.ts";
 import type { ActionOutcome } from "./action-outcome.ts";
+import { ADD_UTM_TAGS } from "./came-by.ts";
 import { ASSET_DOWNLOAD } from "./offered-download.ts";
 import { REPOST } from "./repost.ts";
 
@@ -17,6 +18,8 @@ interface Acting {
   key: string;
   /** 0 where nobody knows. */
   contactId: number;
+  /** The visitor came by a campaign. */
+  isByCampaign: boolean;
 }
 
 type Effect = MessageInitShape<typeof ContactCommandSchema>["effect"];
@@ -25,12 +28,15 @@ type Effect = MessageInitShape<typeof ContactCommandSchema>["effect"];
 export const NOTICES: ReadonlySet<string> = new Set(["email.send.user", "form.email"]);
 /** An email to the contact. */
 export const SEND_EMAIL = "email.send.lead";
-/** The answer to the submission offers a download, a job of its own does a repost, and mails are chosen with the outcome of their action. */
-const ELSEWHERE = new Set([ASSET_DOWNLOAD, REPOST, SEND_EMAIL, ...NOTICES]);
+/**
+ * The answer to the submission offers a download, a job of its own does a repost, mails are chosen with the outcome of their action, and the campaign is
+ * recorded when the submission is given to its contact.
+ */
+const ELSEWHERE = new Set([ADD_UTM_TAGS, ASSET_DOWNLOAD, REPOST, SEND_EMAIL, ...NOTICES]);
 /** Campaign forms do no more than this. */
 const OF_CAMPAIGN_FORMS = new Set([
   "lead.changetags",
-  "lead.addutmtags",
+  ADD_UTM_TAGS,
   "lead.remove_do_not_contact",
   "email.send.user",
   "form.email",
@@ -55,10 +61,12 @@ export async function carryOutAction(
     reason,
   });
   const effect = standingOf(form, action);
+  const isOfCampaign = effect === "done" && action.type === ADD_UTM_TAGS;
+  if (isOfCampaign && !acting.isByCampaign) return outcome("ignored", "The visitor came by no campaign.");
   const isEmail = effect === "done" && action.type === SEND_EMAIL;
   const isMail = isEmail || (effect === "done" && NOTICES.has(action.type));
   if (isMail && !hasTransport) return outcome("refused", NO_TRANSPORT);
-  if (typeof effect === "string" && !isEmail) return outcome(effect);
+  if (typeof effect === "string" && !isEmail && !isOfCampaign) return outcome(effect);
   if (acting.contactId === 0) return outcome("refused", "Nobody knows whose submission this is.");
   if (typeof effect === "string") return outcome(effect);
   const key = `form:${acting.key}:${action.id}`;

@@ -18,6 +18,7 @@ import type { Sighting } from "../visit/sighting.ts";
 import { visitorEvents } from "../visit/visitor-events.ts";
 import { isProvenBefore, withholdProofs } from "../visit/withheld-proofs.ts";
 import { type ActionOutcome, failedOutcome, recordOutcome } from "./action-outcome.ts";
+import { type CameBy, withoutBrowser } from "./came-by.ts";
 import { carryOutAction, NOTICES, SEND_EMAIL } from "./carry-out-action.ts";
 import { emailContact } from "./email-contact.ts";
 import { noticesOfAction } from "./notices-of-action.ts";
@@ -26,12 +27,13 @@ import { readForm } from "./read-form.ts";
 import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
 
-/** A submission says so much of its contact: values by the names of fields, also of its company, and consent. */
+/** A submission says so much of its contact: values by the names of fields, also of its company, consent, and how the visitor came. */
 export interface Said {
   values: Record<string, string>;
   companyValues: Record<string, string>;
   /** The visitor's answer to the form's question for consent, and the page of the form. */
   consent?: { given: boolean; where: string } | undefined;
+  cameBy?: CameBy | undefined;
 }
 
 /** A submission that something follows from. */
@@ -132,9 +134,11 @@ async function prepare(options: FollowOptions, command: CommandContact, job: Job
   const action = form?.actions[task.actionsDone ?? 0];
   if (!form || !action || action.type === REPOST) return job;
   const { key, identifiedAs: contactId } = task;
+  const isByCampaign = (task.cameBy ?? task.sighting?.utm) !== undefined;
   const carryOut = async () => {
     const { hasTransport } = options;
-    const outcome = await carryOutAction({ command, hasTransport }, { form, action, key, contactId });
+    const acting = { form, action, key, contactId, isByCampaign };
+    const outcome = await carryOutAction({ command, hasTransport }, acting);
     const isNotice = outcome.state === "done" && NOTICES.has(action.type);
     return { outcome, ...(isNotice && { notices: await noticesOf(options, task, { form, action }) }) };
   };
@@ -269,12 +273,18 @@ async function giveToContact(outbox: Outbox, transaction: Transaction, task: Tas
   const { isFound = false, isApart = false } = task;
   const at = new Date(dateSubmitted).toISOString();
   transaction.execute(ownStatement, [submissionId, at, contactId || null]);
-  if (!sighting || !contactId) return;
-  await ownDevices(transaction, [
-    { key: searchOf(task), deviceId: sighting.deviceId, contactId, isFound, isApart },
-  ]);
-  const isBeginning = isNew && contactId === task.contactId;
-  const proof = isBeginning ? "device" : "";
-  const visitor = { contactId, isNew: isBeginning, proof, isAgreeing: task.isAgreeing } as const;
-  outbox.append(transaction, visitorEvents([{ sighting, visitor }]));
+  if (!contactId) return;
+  if (sighting) {
+    await ownDevices(transaction, [
+      { key: searchOf(task), deviceId: sighting.deviceId, contactId, isFound, isApart },
+    ]);
+    const isBeginning = isNew && contactId === task.contactId;
+    const proof = isBeginning ? "device" : "";
+    const visitor = { contactId, isNew: isBeginning, proof, isAgreeing: task.isAgreeing } as const;
+    outbox.append(transaction, visitorEvents([{ sighting, visitor }]));
+  } else if (task.cameBy) {
+    const visitor = { contactId, isNew: false, proof: "", isAgreeing: false } as const;
+    const seen = { sighting: withoutBrowser(task.cameBy, dateSubmitted), visitor };
+    outbox.append(transaction, visitorEvents([seen]));
+  }
 }

@@ -5,11 +5,12 @@ import { formNamedIn } from "@tidings/rpc/public-paths";
 import { html } from "@tidings/runtime/html";
 import type { PublicTokens } from "@tidings/secrets/public-token";
 import type { Request, Response } from "express";
-import { addressOf, utmOf } from "../visit/page-hit.ts";
+import { addressOf } from "../visit/page-hit.ts";
 import { withoutProofs } from "../visit/proofs.ts";
 import type { Sighting } from "../visit/sighting.ts";
 import { keepDevice, namedVisitOf, type Visit } from "../visit/visit.ts";
 import { awaitReposts } from "./await-reposts.ts";
+import { type CameBy, cameByOf } from "./came-by.ts";
 import { answerJson, type FormAnswer, refusedAnswer, takenAnswer, withRepost } from "./form-answer.ts";
 import { callOf, type FormRouteOptions, findForm, openForm } from "./form-options.ts";
 import { sendFormPage, sendToParent } from "./form-pages.ts";
@@ -88,7 +89,8 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
       addressOf(members.get("return") ?? "") || addressOf(visit.referer),
       settings.prefix,
     );
-    const sighting = sightingOf(visit, form, referer);
+    const cameBy = cameByOf(form, queryOf(request), referer);
+    const sighting = sightingOf(visit, referer, cameBy);
     const shownTo = { formId: form.id, deviceId: sighting?.deviceId };
     const sent = {
       formId: form.id,
@@ -97,7 +99,7 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
       print:
         key || !sighting || sighting.isNewDevice ? undefined : printOf(form.id, sighting.deviceId, values),
       suspicion: suspicionOf({ formId: form.id, members, visit, request }, suspicion, visit.at),
-      sighting,
+      ...{ sighting, cameBy },
       hidden: readShown(members.get(SHOWN_AT) ?? "", shownTo, suspicion)?.hidden,
       ip: visit.ip,
       trackingId: sighting?.deviceId,
@@ -118,12 +120,11 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
   }
 }
 
-/** The browser that a submission came from. Its campaign is recorded where the form says so. */
-function sightingOf(visit: Visit, form: Form, referer: string): Sighting | undefined {
+/** The browser that a submission came from. */
+function sightingOf(visit: Visit, referer: string, cameBy: CameBy | undefined): Sighting | undefined {
   const { device, ip, userAgent, isFoundByAddress, place } = visit;
   if (!device) return undefined;
-  const query = referer ? Object.fromEntries(new URL(referer).searchParams) : {};
-  const isRecorded = form.actions.some(({ type }) => type === "lead.addutmtags");
+  const query = cameBy?.query ?? (referer ? Object.fromEntries(new URL(referer).searchParams) : {});
   return {
     deviceId: device.id,
     isNewDevice: device.isNew,
@@ -131,7 +132,7 @@ function sightingOf(visit: Visit, form: Form, referer: string): Sighting | undef
     place,
     at: visit.at,
     ...{ ip, userAgent, timeZone: "", locale: "", url: referer, referer: "", remoteHost: "", query },
-    utm: isRecorded ? utmOf(query) : undefined,
+    utm: cameBy?.utm,
   };
 }
 

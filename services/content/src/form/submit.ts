@@ -62,7 +62,7 @@ export interface Submitting extends Pick<Known, "blockedEmails"> {
 }
 
 /** A submission as it was sent, and who may have sent it. */
-export interface Sent {
+export interface Sent extends Pick<Said, "cameBy"> {
   formId: number;
   /** A UUID: the same one again is answered as the first. */
   key: string;
@@ -205,12 +205,13 @@ const CONSENT_ALIAS = "consent";
 const REFUSALS = new Set(["0", "no", "false"]);
 
 /** Reads a submission for its contact. A field for consent that is left blank answers nothing. */
-function saidIn({ contact, company, results }: Submitted, { referer = "" }: Sent): Said {
+function saidIn({ contact, company, results }: Submitted, { referer = "", cameBy }: Sent): Said {
   const text = [...results].find(([{ alias }]) => alias === CONSENT_ALIAS)?.[1];
   return {
     values: Object.fromEntries(contact),
     companyValues: Object.fromEntries(company),
     consent: text ? { given: !REFUSALS.has(text.toLowerCase()), where: referer } : undefined,
+    cameBy,
   };
 }
 

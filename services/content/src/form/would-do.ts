@@ -1,12 +1,11 @@
 import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
 import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
+import { ADD_UTM_TAGS } from "./came-by.ts";
 import { standingOf } from "./carry-out-action.ts";
 
 /** A sentence without a subject about what an action of a form does to whoever sends it: "plus 7 points". */
 export function wouldDo(form: Form, action: FormAction): string {
-  // It takes place when the visitor is seen.
-  if (action.type === "lead.addutmtags") return "record the campaign that the visitor came by";
   const standing = standingOf(form, action);
   if (standing === "ignored")
     return form.formType === "campaign" ? "nothing: not in a form of a campaign" : "nothing";
@@ -23,6 +22,8 @@ function textOfAction({ type, properties: json }: FormAction): string {
       return changed("segments", properties.addToLists, properties.removeFromLists);
     case "lead.changetags":
       return changed("tags", properties.add_tags, properties.remove_tags);
+    case ADD_UTM_TAGS:
+      return "record the campaign that the visitor came by";
     case "lead.remove_do_not_contact":
       return "allow emails again";
     case "lead.scorecontactscompanies":

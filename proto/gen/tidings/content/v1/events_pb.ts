@@ -445,7 +445,7 @@ export type VisitorSeen = Message<"tidings.content.v1.VisitorSeen"> & {
   ip: string;
 
   /**
-   * The random id by which the browser is known.
+   * The random id by which the browser is known; empty, as the other members of a browser are, where it may not be known.
    *
    * @generated from field: string device_id = 5;
    */
