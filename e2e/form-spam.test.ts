@@ -137,6 +137,33 @@ test("released spam has its contact, event and actions once, released twice or b
   assert.equal((await release(form.id, 2_000_000_000)).status, 404);
 });
 
+test("spam goes with the person who is erased: what their browsers sent, and what was sent with their address", async () => {
+  const form = await newForm();
+  const [gone, stays] = [visitor(baseUrl), visitor(baseUrl)];
+  for (const [browser, mail] of [
+    [gone, "erased@spam.example"],
+    [stays, "stays@spam.example"],
+  ] as const)
+    await send(browser, form.id, { mail });
+  await followed();
+  const contact = await contactOf("erased@spam.example");
+  const trapped = (browser: Browser, mail: string) => send(browser, form.id, { mail, trap: "x" });
+  await trapped(gone, "another@spam.example");
+  await trapped(stays, "stays@spam.example");
+  // Known once its first spam was there already.
+  const later = visitor(baseUrl);
+  await trapped(later, "later@spam.example");
+  await trapped(visitor(baseUrl), "Erased@Spam.example");
+  const left = async () => (await query(`select 1 from content.form_spam where form_id = ${form.id}`)).length;
+  assert.equal(await left(), 4);
+  assert.equal((await api("DELETE", `contacts/${contact.id}/delete`)).status, 200);
+  await eventually(async () => assert.equal(await left(), 2));
+  const { json } = await later.hit({ page_url: "https://shop.example/later" });
+  await eventually(async () => assert.equal((await api("GET", `contacts/${json.id}`)).status, 200));
+  assert.equal((await api("DELETE", `contacts/${json.id}/delete`)).status, 200);
+  await eventually(async () => assert.equal(await left(), 1));
+});
+
 test("a form that is sent right after it was shown is spam where no browser sent it, and else is not", async () => {
   const form = await newForm();
   const shownAt = async (browser: Browser) => {

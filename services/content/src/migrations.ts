@@ -15,7 +15,7 @@ import { ACTION_OUTCOMES, OUTCOME_ANSWERS } from "./form/action-outcome.ts";
 import { LATEST_ASSETS } from "./form/offered-download.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { PRINT_TABLES } from "./form/same-twice.ts";
-import { SPAM_TABLES } from "./form/spam.ts";
+import { SPAM_OF_CONTACTS, SPAM_TABLES } from "./form/spam.ts";
 import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { INBOX_TABLES } from "./inbox/inbox-tables.ts";
@@ -260,4 +260,5 @@ export const migrations: Migrations = {
     // It began by itself.
     "alter table broadcasts add column is_scheduled boolean not null default false",
   ),
+  "0102_spam_of_contacts": statements(...SPAM_OF_CONTACTS),
 };

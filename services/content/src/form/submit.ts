@@ -164,7 +164,7 @@ async function keep(
   }
   const sender = { ...said, sighting: sent.sighting };
   const isTracked = !taken.form.inKioskMode;
-  return keepSpam(transaction, submitting.ids, { stored, reason, sender, isTracked });
+  return keepSpam(transaction, submitting.ids, { stored, reason, sender, submitted, isTracked });
 }
 
 /** Plans what follows from a submission: finding out whose it is, telling of it, and the actions of the form. */

@@ -1,3 +1,4 @@
+import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
@@ -7,9 +8,11 @@ import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Projection } from "@tidings/projection/projection";
 import { DELETED, MERGED, survivorIn } from "@tidings/projection/survivor";
+import { ContactDeletedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import type { Changed } from "@tidings/resource/repository-options";
 import type { Log } from "@tidings/runtime/log";
+import { addressDigest } from "./spam.ts";
 import { forgetFiles } from "./submission-files.ts";
 
 /** Submissions that a step looks at: its locks are held for milliseconds. */
@@ -31,6 +34,8 @@ interface Task extends Record<string, unknown> {
   submissions?: number;
   /** The contact that has its submissions from now on, if there is one. */
   heirId?: number | undefined;
+  /** The digest of its address: what was sent with it goes, too. */
+  addressDigest?: string | undefined;
 }
 
 /** Plans that the submissions of deleted forms go, in the transaction in which these go. */
@@ -50,8 +55,10 @@ export function forgetForms(transaction: Transaction, changes: Changed<Form>[]):
 /** Most contacts have sent nothing, and are to get nothing either. */
 const submittersStatement = prepared(
   "form_submissions_submitters",
-  `select c.id from unnest($1::integer[]) as c (id)
+  `select c.id from unnest($1::integer[], $2::text[]) as c (id, address_digest)
    where exists (select from form_submissions s where s.contact_id = c.id)
+     or exists (select from form_spam s where s.contact_id = c.id)
+     or exists (select from form_spam s where s.address_digests @> array[c.address_digest])
      or exists (select from jobs j where j.kind = 'form_submission_upkeep' and j.payload ->> 'heirId' = c.id::text)`,
 );
 
@@ -61,7 +68,10 @@ export const contactsOfSubmissions: Projection = {
   subjects: [DELETED, MERGED],
   async keep(transaction, events) {
     const heirs = heirsOf(events);
-    const rows = await transaction.query(submittersStatement, [[...heirs.keys()]]);
+    const digests = digestsOf(events);
+    const ids = [...heirs.keys()];
+    const addresses = ids.map((id) => digests.get(id) ?? null);
+    const rows = await transaction.query(submittersStatement, [ids, addresses]);
     const jobs = rows.map(({ id }): NewJob => {
       const contactId = Number(id);
       const heirId = heirs.get(contactId);
@@ -69,7 +79,7 @@ export const contactsOfSubmissions: Projection = {
         // The deletion that follows a merge does not undo it.
         key: `${heirId === undefined ? "deleted" : "merged"} ${contactId}`,
         group: GROUPS.contacts,
-        payload: { contactId, heirId },
+        payload: { contactId, heirId, addressDigest: digests.get(contactId) },
       };
     });
     upkeepJobs.add(transaction, jobs);
@@ -89,6 +99,17 @@ function heirsOf(events: Event[]): Map<number, number | undefined> {
     heirs.set(aggregateId, heir);
   }
   return heirs;
+}
+
+/** Digests of the addresses of deleted contacts. */
+function digestsOf(events: Event[]): Map<number, string> {
+  const deleted = events.filter(({ subject }) => subject === DELETED);
+  const addresses = deleted.map(({ aggregateId, payload }) => {
+    return [aggregateId, fromBinary(ContactDeletedSchema, payload).snapshot?.email ?? ""] as const;
+  });
+  return new Map(
+    addresses.flatMap(([id, address]) => (address === "" ? [] : [[id, addressDigest(address)] as const])),
+  );
 }
 
 /** Keeps submissions in order: those of what is gone, and their keys. */
@@ -121,6 +142,29 @@ const spamOfFormStatement = prepared(
   `delete from form_spam where id in (select id from form_spam where form_id = $1 limit ${SLICE}) returning id`,
 );
 
+const spamOfContactStatement = prepared(
+  "form_spam_erase",
+  `delete from form_spam where id in (
+     (select id from form_spam where contact_id = $1 limit ${SLICE})
+     union (select id from form_spam where address_digests @> array[$2::text] limit ${SLICE})) returning id`,
+);
+const moveSpamStatement = prepared(
+  "form_spam_move",
+  `update form_spam set contact_id = $2
+   where id in (select id from form_spam where contact_id = $1 limit ${SLICE}) returning id`,
+);
+
+/** Spam of a form or contact that is gone: a slice of it is deleted, or moved to the heir. */
+function takeSpamOf(
+  { query }: Transaction,
+  { formId, contactId, heirId, addressDigest }: Task,
+): Promise<Row[]> {
+  if (formId !== undefined) return query(spamOfFormStatement, [formId]);
+  return heirId === undefined
+    ? query(spamOfContactStatement, [contactId, addressDigest ?? null])
+    : query(moveSpamStatement, [contactId, heirId]);
+}
+
 async function step(transaction: Transaction, { payload }: Job): Promise<Outcome> {
   const { formId, contactId, heirId } = payload as Task;
   const [slice, id] = formId === undefined ? [contactSlice, contactId] : [formSlice, formId];
@@ -130,12 +174,12 @@ async function step(transaction: Transaction, { payload }: Job): Promise<Outcome
     heirId === undefined
       ? await transaction.query(slice.work, values)
       : await transaction.query(moveStatement, [...values, heirId]);
-  const spam = formId === undefined ? [] : await transaction.query(spamOfFormStatement, [formId]);
+  const spam = await takeSpamOf(transaction, payload as Task);
   // Files move with a merge; with a form or a contact that is deleted they go.
   if (heirId === undefined) await forgetFiles(transaction, idsOf([...changed, ...spam]));
   const submissions = Number((payload as Task).submissions ?? 0) + changed.length;
   const progress = { done: submissions, result: { submissions } };
-  return end || spam.length === SLICE
+  return end || spam.length >= SLICE
     ? { state: "again", payload: { ...payload, submissions }, progress }
     : { state: "done", progress };
 }
