@@ -94,6 +94,30 @@ test("consent that is withdrawn deletes the device and all names, is sent once, 
   });
 });
 
+test("on a landing page consent begins the visit, later views are that visitor's, and a refusal ends it", async () => {
+  await make(api, "pages", "page", { title: "Asking", isPublished: true, customHtml: "<h1>Asking</h1>" });
+  const url = `${publicUrl}/asking`;
+  const views = () =>
+    query(`select contact_id, tracking_id, url from content.page_hits where url like '${url}%'`);
+  await visit(async (page) => {
+    const sent = sentBy(page, publicUrl).filter((parameters) => parameters.has("page_title"));
+    await page.goto(url);
+    await scriptIsReady(page);
+    assert.deepEqual([sent, await views()], [[], []]);
+    await page.evaluate("mt('consent', true)");
+    const [first] = await eventually(async () => {
+      const rows = await views();
+      assert.equal(rows.length, 1);
+      return rows;
+    });
+    await page.evaluate("mt('send', 'pageview', { page_url: `${location.href}#next` })");
+    await eventuallyEqual(views, [first, { ...first, url: `${url}#next` }]);
+    await page.evaluate("mt('consent', false)");
+    const known = `select 1 from content.visitor_devices where id = '${first?.tracking_id}'`;
+    await eventuallyEqual(() => query(known), []);
+  });
+});
+
 test("a focus item reports and keeps nothing before consent, and then reports the visitor's device", async () => {
   const own = { name: "Asked", type: "link", style: "bar", isPublished: true };
   const { id } = await make(api, "focus", "focus", { ...own, properties: { frequency: "once" } });

@@ -56,13 +56,14 @@ function decide(isGiven: boolean): void {
     void sendAll();
   } else if (!isGiven) {
     waiting = [];
-    if (couldSend) withdraw();
+    // A landing page has no storage: its visitor may have agreed elsewhere.
+    if (couldSend || servedHit().hit) withdraw();
   }
 }
 
 /** A beacon is sent with cookies from every site, so the answer can delete those of the public web. */
 function withdraw(): void {
-  reportLeaving({ consent: "0" });
+  reportLeaving({ consent: "0", ...ofServedPage() });
   forget(...IDS, CONSENT, COUNTER, WAITING);
   if (consent !== "required") keep(CONSENT, "0");
 }
@@ -93,10 +94,16 @@ let latest: Members | undefined;
 let hasLeft = false;
 let isSending = false;
 
+/** Says whose browser it is, by the hit that the public web recorded while it served this page. */
+function ofServedPage(): Members {
+  const { hit } = servedHit();
+  return hit ? { served: hit } : {};
+}
+
 function see(attributes: object, callbacks: Callbacks): void {
   // After a refusal in this page, later views are not held back for a change of mind.
   if (decision === "0") return;
-  const served = latest ? {} : servedHit();
+  const served = latest ? ofServedPage() : servedHit();
   const members: Members = { ...describePage(), ...textsOf(attributes), ...served };
   latest = members;
   current = served.hit ? served : { page_url: String(members.page_url) };

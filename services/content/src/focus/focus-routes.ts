@@ -3,10 +3,10 @@ import type { FocusItem } from "@tidings/proto/tidings/content/v1/focus_item";
 import { type Request, type Response, Router } from "express";
 import { fromTrackedSites } from "../visit/cross-origin.ts";
 import { newFactId } from "../visit/hit.ts";
-import { deviceOfHit } from "../visit/hit-device.ts";
 import { pageHit } from "../visit/page-hit.ts";
-import { type Parameters, readParameters } from "../visit/parameters.ts";
+import { readParameters } from "../visit/parameters.ts";
 import type { RecordFact } from "../visit/record-facts.ts";
+import { deviceOfPage } from "../visit/served-hit.ts";
 import { namedVisitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { rowIdOf } from "../web/row-id.ts";
@@ -42,25 +42,17 @@ export function focusRoutes({ database, settings, script, record }: FocusRouteOp
       (type === "view" || type === "click") &&
       (await hasFocusItem(database, focusId));
     if (!isKnown) return void response.json({ success: 0 });
-    const who = await withDevice(database, parameters, settings);
-    const visit = namedVisitOf(request, who, settings);
-    const hit = pageHit({ visit, parameters: who, prefix: settings.prefix, fields: new Set() });
+    const name = `${settings.prefix}_device_id`;
+    // Landing pages keep no id. The signed id of the hit that one was served with leads to the browser.
+    const served = parameters.has(name)
+      ? undefined
+      : await deviceOfPage(database, settings.tokens.hit, parameters);
+    const visit = namedVisitOf(request, parameters, settings, served);
+    const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: new Set() });
     // A browser without an id cannot keep one here: its visitor could not be found again.
     const device = visit.device?.isNew ? undefined : visit.device;
     await record({ ...hit, ...newFactId(visit.at), device, focusId, type });
     response.json({ success: 1 });
   });
   return router;
-}
-
-/** Landing pages keep no id. The signed id of the hit that one was served with leads to the browser. */
-async function withDevice(
-  database: Database,
-  parameters: Parameters,
-  { prefix, tokens }: VisitSettings,
-): Promise<Parameters> {
-  const name = `${prefix}_device_id`;
-  const hitId = parameters.has(name) ? undefined : tokens.hit.read(parameters.get("hit") ?? "");
-  const device = hitId && (await deviceOfHit(database, hitId));
-  return device ? new Map([...parameters, [name, device]]) : parameters;
 }

@@ -18,6 +18,7 @@ import { valuesOf } from "../visit/page-hit.ts";
 import { type Parameters, readParameters } from "../visit/parameters.ts";
 import { provenContact } from "../visit/proven-contact.ts";
 import type { RecordHit } from "../visit/record-hits.ts";
+import { signServed } from "../visit/served-hit.ts";
 import type { Visitor } from "../visit/sighting.ts";
 import { keepDevice, type Visit, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
@@ -170,7 +171,7 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
     },
     form: (id, pageId) => formInPage(id, { pageId, viewer: viewerIn({ hit, visitor }) }),
     now: hit.at,
-    hitToken: settings.tokens.hit.sign(hit.id),
+    hitToken: signServed(settings.tokens.hit, hit),
   } satisfies Seen);
   response.setHeader("content-security-policy", sandboxPolicy());
   response.setHeader("referrer-policy", "strict-origin-when-cross-origin");

@@ -16,6 +16,11 @@ export function newDeviceId(): string {
   return id;
 }
 
+/** The id that a digest stands for. */
+export function deviceFrom(digest: Buffer): string {
+  return Array.from(digest.subarray(0, LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
+}
+
 /** The id, if it is one by its form. */
 export function deviceIdOf(text: string | undefined): string | undefined {
   return text !== undefined && DEVICE_ID.test(text) ? text : undefined;

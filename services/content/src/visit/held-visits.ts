@@ -1,6 +1,7 @@
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
+import type { Hit } from "./hit.ts";
 import type { Sighting, Visitor } from "./sighting.ts";
 import type { VisitFact } from "./visit-fact.ts";
 
@@ -80,6 +81,26 @@ const leaveStatement = prepared(
 /** Notes that a visitor left a page whose hit waits, at a time in milliseconds since 1970. The first time stays. */
 export function leaveHeld(transaction: Transaction, { id, at }: { id: string; at: number }): void {
   transaction.execute(leaveStatement, [id, at]);
+}
+
+const completeStatement = prepared(
+  "mail_clicks_complete",
+  `update mail_clicks c set hit = c.hit || x.said
+     || jsonb_build_object('values', (c.hit -> 'values') || x.values, 'query', (c.hit -> 'query') || x.query)
+   from json_to_recordset($1::json) as x (id uuid, said jsonb, values jsonb, query jsonb)
+   where c.id = x.id and c.hit is not null returning c.id`,
+);
+
+/** Adds what a script says to the hits among these that wait, and answers their ids: it is recorded with them. */
+export async function completeHeld(transaction: Transaction, hits: Hit[]): Promise<ReadonlySet<string>> {
+  const rows = hits
+    .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+    .map(({ id, timeZone, locale, tags, values, query }) => ({
+      ...{ id, values, query },
+      said: { timeZone, locale, tags },
+    }));
+  const completed = await transaction.query(completeStatement, [JSON.stringify(rows)]);
+  return new Set(completed.map(({ id }) => id ?? ""));
 }
 
 const forgetStatement = prepared(

@@ -10,7 +10,7 @@ import { CONSENT_PARAMETER, DEVICE_PARAMETER } from "./visit.ts";
 /** The parameters that describe a hit; all others may be values of the visitor (engines.md 7.1). */
 const OF_THE_HIT = new Set(
   `page_title page_language preferred_locale page_referrer page_url counter timezone_offset resolution platform do_not_track timezone
-   mtc_id mtc_sid tags ct d hit hit_key left adblock fingerprint`.split(/\s+/),
+   mtc_id mtc_sid tags ct d hit served hit_key left adblock fingerprint`.split(/\s+/),
 );
 /** The parameter by which a script names what it reports: sent again, it counts once. */
 const KEY_PARAMETER = "hit_key";

@@ -80,7 +80,7 @@ export function leavingRecorder({ database, outbox }: Visits): Leave {
         const left = await leave(transaction, [leaving]);
         outbox.append(
           transaction,
-          factEvents(SUBJECT, PageHitsSchema, left, (hits) => ({ hits })),
+          factEvents(HITS_SUBJECT, PageHitsSchema, left, (hits) => ({ hits })),
         );
       },
       { byIndex: true },
@@ -130,11 +130,11 @@ export async function recordJudgedHitsIn(
   transaction.execute(insertStatement, [JSON.stringify(rows)]);
   const left = leavings.before.length > 0 ? await leave(transaction, leavings.before) : [];
   countHits(transaction, hits, unique);
-  await identifyAll(transaction, ids, hits, visitorOf);
+  await identifyAll(transaction, ids, hits, { visitorOf, occasionOf: ({ id }) => `hit ${id}` });
   outbox.append(transaction, [
     ...events,
     ...factEvents(
-      SUBJECT,
+      HITS_SUBJECT,
       PageHitsSchema,
       [...rows.map((row, index) => eventOf(row, facts[index]?.page)), ...left],
       (hits) => ({ hits }),
@@ -146,7 +146,7 @@ export async function recordJudgedHitsIn(
   return met;
 }
 
-const SUBJECT = "tidings.content.page.hit";
+export const HITS_SUBJECT = "tidings.content.page.hit";
 
 function targetsOf({ pageId, redirectId }: Hit): string[] {
   return [
@@ -225,11 +225,14 @@ async function leave(transaction: Transaction, leavings: Leaving[]) {
 }
 
 /** Plans what follows from values and tags that pages sent of their visitors. */
-async function identifyAll(
+export async function identifyAll(
   transaction: Transaction,
   ids: ContactIds,
   hits: Hit[],
-  visitorOf: (hit: Hit) => Visitor | undefined,
+  {
+    visitorOf,
+    occasionOf,
+  }: { visitorOf: (hit: Hit) => Visitor | undefined; occasionOf: (hit: Hit) => string },
 ): Promise<void> {
   const saying = hits.filter(
     (hit) => visitorOf(hit) && (hit.tags !== "" || Object.keys(hit.values).length > 0),

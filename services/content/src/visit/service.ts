@@ -7,6 +7,7 @@ import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
 import { SETS_OF_CONTACTS, TABLES_OF_CONTACTS } from "../contact-tables.ts";
+import { hitCompleter } from "./complete-hit.ts";
 import { type ContactIds, contactIds, contactIdUpkeep } from "./contact-ids.ts";
 import { listedFacts } from "./fact-kind.ts";
 import { type FieldAliases, fieldAliases } from "./field-aliases.ts";
@@ -71,6 +72,7 @@ export async function openVisits(
         log,
         settings,
         recordHit,
+        completeHit: hitCompleter(visits),
         see,
         leave: leavingRecorder(visits),
         fields,

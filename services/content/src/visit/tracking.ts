@@ -10,10 +10,18 @@ import type { FieldAliases } from "./field-aliases.ts";
 import type { Hit } from "./hit.ts";
 import { hitLeft } from "./hit-left.ts";
 import { namesOfLeftOut, pageHit } from "./page-hit.ts";
-import { readParameters } from "./parameters.ts";
+import { type Parameters, readParameters } from "./parameters.ts";
 import type { Leave, RecordHit, See } from "./record-hits.ts";
+import { beginServed, deviceOfPage, readServed, type ServedHit } from "./served-hit.ts";
 import { hostOf, type TrackedSites } from "./tracked-sites.ts";
-import { CONSENT_PARAMETER, forgetDevice, keepDevice, namedVisitOf, type Recorded } from "./visit.ts";
+import {
+  CONSENT_PARAMETER,
+  forgetDevice,
+  keepDevice,
+  namedVisitOf,
+  type Recorded,
+  type Visit,
+} from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
 import type { Withdraw } from "./withdraw.ts";
 
@@ -22,6 +30,8 @@ export interface TrackingOptions {
   log: Log;
   settings: VisitSettings;
   recordHit: RecordHit;
+  /** Adds to a hit that was recorded while its page was served. */
+  completeHit: RecordHit;
   /** Notes a visitor without a hit. */
   see: See;
   /** Notes that a visitor left a page. */
@@ -70,28 +80,72 @@ export function trackingRoutes(options: TrackingOptions): Router {
 
 /** Records the hit of a page; undefined where a link is named that we did not sign. */
 async function record(
-  { database, settings, recordHit, leave, fields, withdraw, sites }: TrackingOptions,
+  options: TrackingOptions,
   request: Request,
   response: Response,
   how: Pick<Hit, "saidBy">,
 ): Promise<Recorded | undefined> {
+  const { database, settings, withdraw } = options;
   const leftOut = new Set<string>();
   const parameters = await readParameters(request, leftOut);
-  const visit = namedVisitOf(request, parameters, settings);
-  if (parameters.get(CONSENT_PARAMETER) === "0") {
+  const isWithdrawn = parameters.get(CONSENT_PARAMETER) === "0";
+  const isLeaving = parameters.has("left");
+  const deviceId =
+    isLeaving && !isWithdrawn ? undefined : await deviceOfPage(database, settings.tokens.hit, parameters);
+  const visit = namedVisitOf(request, parameters, settings, deviceId);
+  if (isWithdrawn) {
     forgetDevice(response, settings);
-    await withdraw(request, parameters);
+    await withdraw(request, parameters, deviceId);
   }
-  const served = settings.tokens.hit.read(parameters.get("hit") ?? "");
-  if (parameters.has("left")) {
-    const left =
-      served ?? (visit.device && (await hitLeft(database, visit.device.id, parameters, settings.prefix)));
-    if (left) await leave({ id: left, at: visit.at });
-  }
-  // The page counted this visit while it was served.
-  const isCounted = served !== undefined || parameters.has("left");
-  if (isCounted || isPreviewAddress(parameters.get("page_url") ?? "", settings.publicUrl))
+  const served = readServed(settings.tokens.hit, parameters);
+  if (isLeaving) await leave(options, { parameters, visit, served });
+  if (isLeaving || isPreviewAddress(parameters.get("page_url") ?? "", settings.publicUrl))
     return { visit, visitor: undefined };
+  if (served)
+    return complete(options, { parameters, visit, how }, { served, isKnown: deviceId !== undefined });
+  return recordView(options, response, { parameters, visit, how, leftOut });
+}
+
+interface View {
+  parameters: Parameters;
+  visit: Visit;
+  how: Pick<Hit, "saidBy">;
+}
+
+async function leave(
+  { database, settings, leave }: TrackingOptions,
+  { parameters, visit, served }: Omit<View, "how"> & { served: ServedHit | undefined },
+): Promise<void> {
+  const ofDevice = () => visit.device && hitLeft(database, visit.device.id, parameters, settings.prefix);
+  const left = served ? served.id : await ofDevice();
+  if (left) await leave({ id: left, at: visit.at });
+}
+
+/**
+ * The page counted this visit while it was served: the script adds what it knows, or begins the visit of a person who has only now agreed to be recognised.
+ * Ids of the device are not answered: it has them in a cookie, which no script reads.
+ */
+async function complete(
+  { database, settings, recordHit, completeHit, fields }: TrackingOptions,
+  { parameters, visit, how }: View,
+  { served, isKnown }: { served: ServedHit; isKnown: boolean },
+): Promise<Recorded> {
+  const nobody = { device: undefined, isNamed: true };
+  if (!visit.device) return { visit: nobody, visitor: undefined };
+  const view = { ...pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() }), ...how };
+  // Its address has said by which campaign the visitor came.
+  if (isKnown)
+    return { visit: nobody, visitor: await completeHit({ ...view, id: served.id, utm: undefined }) };
+  const token = parameters.get("hit") ?? "";
+  const begun = await beginServed(database, served, { token, said: view });
+  return { visit: nobody, visitor: begun && (await recordHit(begun)) };
+}
+
+async function recordView(
+  { settings, recordHit, fields, sites }: TrackingOptions,
+  response: Response,
+  { parameters, visit, how, leftOut }: View & { leftOut: Set<string> },
+): Promise<Recorded | undefined> {
   const hit = { ...pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() }), ...how };
   const host = hostOf(hit.url);
   const asked = clickIn(parameters, settings.tokens.click);

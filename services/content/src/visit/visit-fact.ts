@@ -13,6 +13,8 @@ export interface VisitFact extends Omit<Sighting, "deviceId" | "hitId" | "isNewD
   /** The channel that led here, and its id. */
   source: string;
   sourceId?: number | undefined;
+  /** The visit was counted before its visitor was known; only its being the first one is not. */
+  isCounted?: true;
   /** The HTTP status of the answer. */
   code: number;
 }

@@ -12,8 +12,12 @@ import { CONSENT_PARAMETER, namedVisitOf } from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
 import { VISITORS_SEEN } from "./visitor-events.ts";
 
-/** Forgets the browser of a visitor who takes their consent back. That they did stays known of their contact. */
-export type Withdraw = (request: IncomingMessage, parameters: Parameters) => Promise<void>;
+/** Forgets the browser of a visitor who takes their consent back: that of the landing page, where the report comes from one. That they did stays known of their contact. */
+export type Withdraw = (
+  request: IncomingMessage,
+  parameters: Parameters,
+  deviceOfPage: string | undefined,
+) => Promise<void>;
 
 const forgetStatement = prepared(
   "visitor_devices_withdraw",
@@ -22,9 +26,9 @@ const forgetStatement = prepared(
 );
 
 export function withdrawal({ database, outbox }: Visits, settings: VisitSettings): Withdraw {
-  return async (request, parameters) => {
+  return async (request, parameters, deviceOfPage) => {
     const agreed = new Map([...parameters, [CONSENT_PARAMETER, "1"] as const]);
-    const { device, referer, at } = namedVisitOf(request, agreed, settings);
+    const { device, referer, at } = namedVisitOf(request, agreed, settings, deviceOfPage);
     if (!device || device.isNew) return;
     const url =
       withoutProofs(addressOf(parameters.get("page_url") ?? ""), settings.prefix) || addressOf(referer);
