@@ -9,6 +9,7 @@ import type { Log } from "@tidings/runtime/log";
 import type { Turn, Wait } from "../rate/mail-rates.ts";
 import { SendRefused } from "./compose-send.ts";
 import { type Contactable, LIMITS } from "./contactable.ts";
+import { isSenderRefused } from "./refused-sender.ts";
 import { noteUnasked } from "./send-metrics.ts";
 import { SendState } from "./send-tables.ts";
 
@@ -167,10 +168,10 @@ function outcomeOf(handOver: HandOver, { attempts }: Claimed): SendOutcome {
       };
     }
     case "refused": {
-      const { by, code, text, isForGood } = handOver;
+      const { code, text, isForGood } = handOver;
       const failure = { ...DECIDED, code, reason: text };
       // All mails have this sender.
-      if (by === "sender")
+      if (isSenderRefused(handOver))
         return {
           ...failure,
           state: SendState.WAITING,
