@@ -3,12 +3,13 @@ import { after, before, test } from "node:test";
 import { type Answer, type Client, createClient, type Entity } from "./client.ts";
 import { make, newPerson, PASSWORD } from "./people.ts";
 import { allRoutes, pathOf } from "./permission/routes.ts";
+import { query } from "./query.ts";
 import { addFirstContact, resources } from "./resources.ts";
 import { startTestStack } from "./stack.ts";
 
 const stack = await startTestStack();
 after(() => stack.stop());
-const { api } = stack;
+const { api, database } = stack;
 before(() => addFirstContact(api));
 
 /** The path below /api/ of the next page (RFC 8288). */
@@ -51,22 +52,86 @@ for (const kind of resources)
     assert.ok(uncounted && !("total" in uncounted.body), uncounted?.text.slice(0, 200));
   });
 
+/** Lists with a bound, which are answered whole or by `start`, and choices for forms, which are found by a part of their name. */
+const WITHOUT_CURSOR = [
+  ...["listResources", "listTriggers", "listPointActionTypes", "listPointTriggerEventTypes"],
+  ...["listThemes", "listFiles", "listTrackedSites", "listFieldsForContacts", "listPublishedSegments"],
+  // Of one contact.
+  ...["listContactCampaigns", "listContactCompanies", "listContactSegments", "listGroupScores"],
+  ...["listCampaignContactEvents", "listIdentifications", "listConsents"],
+  ...["listOwners", "listUserRoles"],
+];
+
 test("every list has pages by cursor", async () => {
-  const lists = allRoutes.filter(
-    ({ method, query, alias }) =>
-      method === "GET" && !alias && query.parameters.some(({ name }) => name === "cursor"),
+  const all = allRoutes.filter(({ operation, alias }) => !alias && operation.startsWith("list"));
+  const hasCursor = ({ query }: (typeof all)[number]) =>
+    query.parameters.some(({ name }) => name === "cursor");
+  assert.deepEqual(
+    all.flatMap((route) => (hasCursor(route) ? [] : [route.operation])).sort(),
+    WITHOUT_CURSOR.toSorted(),
   );
-  assert.ok(lists.length > resources.length);
-  const things: Record<string, Entity> = {};
-  for (const { path, one, minimal } of resources) things[path] = await make(api, path, one, minimal());
+  const lists = all.filter(hasCursor);
+  const made: Record<string, Entity> = {};
+  for (const { path, one, minimal } of resources) made[path] = await make(api, path, one, minimal());
   for (const { path, parameters } of lists) {
     const named = Object.entries(parameters).map(([name, { entity }]) => {
-      const id = entity ? things[entity.resource]?.id : 1;
+      const id = entity ? made[entity.resource]?.id : 1;
       return [name, id ?? 1] as const;
     });
-    const { status, text } = await api("GET", `${pathOf(path, Object.fromEntries(named))}?cursor=&limit=1`);
+    const filter = path === "/sends" ? "&state=unknown" : "";
+    const { status, text } = await api(
+      "GET",
+      `${pathOf(path, Object.fromEntries(named))}?cursor=&limit=1${filter}`,
+    );
     assert.equal(status, 200, `${path} ${text}`);
   }
+});
+
+test("pages of sends by cursor have each send once, and a cursor belongs to its channel and filters", async () => {
+  const email = await make(api, "emails", "email", { name: "Walked", subject: "Walked" });
+  const { id: contactId } = await make(api, "contacts", "contact", { email: "walked@example.com" });
+  await query(
+    database,
+    `insert into content.sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, state)
+     select gen_random_uuid(), ${email.id}, 1, ${email.id}, ${contactId}, ${contactId}, 'direct:' || n, 0, 'sent' from generate_series(1, 7) n`,
+  );
+  const idsIn = (pages: Answer[]) =>
+    pages.flatMap((page) => rowsOf(page, "sends").map(({ id }) => String(id)));
+  const path = `sends?emailId=${email.id}&limit=3`;
+  const [whole] = [await api("GET", `sends?emailId=${email.id}`)];
+  const pages = await walk(`${path}&cursor=`);
+  assert.equal(idsIn(pages).length, 7);
+  assert.deepEqual(idsIn(pages), idsIn([whole]));
+  const next = new URL(nextOf(pages[0] as Answer) ?? "", "http://x").searchParams.get("cursor") ?? "";
+  const cursor = encodeURIComponent(next);
+  assert.equal((await api("GET", `sends?emailId=${email.id}&limit=5&cursor=${cursor}`)).status, 200);
+  for (const refused of [
+    `sends?contactId=${contactId}&cursor=${cursor}`,
+    `${path}&state=sent&cursor=${cursor}`,
+    `sends?channel=sms&smsId=${email.id}&cursor=${cursor}`,
+    `${path}&cursor=made-up`,
+    `${path}&cursor=${cursor}&after=7`,
+    `${path}&cursor[a]=b`,
+  ])
+    assert.equal((await api("GET", refused)).status, 400, refused);
+});
+
+test("pages of an email's sends to segments by cursor have each once", async () => {
+  const email = await make(api, "emails", "email", { name: "Sent often", subject: "Sent often" });
+  await query(
+    database,
+    `insert into content.broadcasts (id, email_id, family_id, list_ids, state, finished_at)
+     select gen_random_uuid(), ${email.id}, ${email.id}, '{1}', 'finished', now() from generate_series(1, 5)`,
+  );
+  const pages = await walk(`emails/${email.id}/sends?limit=2&cursor=`);
+  assert.deepEqual(
+    pages.map((page) => rowsOf(page, "sends").length),
+    [2, 2, 1],
+  );
+  const ids = new Set(pages.flatMap((page) => rowsOf(page, "sends").map(({ id }) => String(id))));
+  assert.equal(ids.size, 5);
+  assert.equal((await api("GET", `emails/${email.id}/sends?limit=101`)).status, 400);
+  assert.equal((await api("GET", `emails/${email.id}/sends?cursor=made-up`)).status, 400);
 });
 
 /** Few values, so that many rows have the same, and some none. */

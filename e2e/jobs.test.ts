@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { JOB_OWNERS } from "@tidings/gateway/routes/jobs";
 import { eventually } from "@tidings/testkit/eventually";
 import { Client as DatabaseClient } from "pg";
 import type { Answer, Client } from "./client.ts";
@@ -227,6 +228,11 @@ test("work that the members of campaigns, fields and forms make necessary is a j
     assert.equal(isCancellable, false);
     assert.equal(subject.name, "Members");
   });
+  assert.equal((await api("DELETE", `segments/${segmentId}/delete`)).status, 200);
+  await ended("campaign_segment_removal", segmentId, ({ result, done, total }) => {
+    assert.deepEqual(result, { members: CONTACTS });
+    assert.equal(done, total);
+  });
   const field = await make(api, "fields/contact", "field", {
     label: "Gone",
     alias: "gone_soon",
@@ -266,6 +272,17 @@ test("jobs of all services are one list, the latest first, by start and by curso
   assert.deepEqual(byCursor, ids);
   for (const state of ["done", "cancelled"])
     assert.ok((await listed(`state=${state}&limit=500`)).every((job) => job.state === state));
+});
+
+test("every process that keeps records of jobs is asked for them", async () => {
+  const tables = await query<{ schema: string }>(
+    database,
+    "select table_schema as schema from information_schema.tables where table_name = 'job_records' order by 1",
+  );
+  assert.deepEqual(
+    tables.map(({ schema }) => schema),
+    JOB_OWNERS.toSorted(),
+  );
 });
 
 for (const [parameters, status] of [

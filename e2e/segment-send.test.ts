@@ -5,6 +5,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { dkimVerify } from "mailauth/lib/dkim/verify.js";
 import { GONE, startMailingStack } from "./mailing-stack.ts";
 import { addresses, newsletterTo, segmentOf } from "./newsletters.ts";
+import { newPerson } from "./people.ts";
 
 /** Mails to segments: who gets one, once, and how a send is paused, resumed and cancelled. */
 
@@ -149,6 +150,59 @@ test("a pause holds, a resumed send goes on, and a cancelled one ends with what 
   assert.equal((await api("POST", `emails/${emailId}/sends/${listed.id}/pause`)).status, 409);
 });
 
+const jobOf = async (emailId: number): Promise<Any> =>
+  ((await api("GET", `jobs?kind=broadcast&subjectId=${emailId}`)).body as Any).jobs[0];
+
+test("a send to a segment is a job with its numbers, and a cancelled one takes back what has not begun", async () => {
+  const { id } = await segmentOf(stack, addresses("job", 150));
+  const emailId = await newsletter([id], { name: "As a job" });
+  const release = Promise.withResolvers<void>();
+  held = release.promise;
+  const answer = send(emailId);
+  const running = await eventually(async () => {
+    const job = await jobOf(emailId);
+    assert.deepEqual([job?.state, job?.total], ["running", 150]);
+    return job;
+  });
+  assert.deepEqual(running.subject, { type: "email", id: emailId, name: "As a job" });
+  assert.deepEqual([running.createdByUser, running.isCancellable], ["Admin User", true]);
+  const cancelled = await made(`jobs/${running.id}/cancel`, {});
+  assert.equal(cancelled.job.cancelledByUser, "Admin User");
+  release.resolve();
+  held = undefined;
+  const ended = await eventually(
+    async () => {
+      const job = await jobOf(emailId);
+      assert.equal(job.state, "cancelled");
+      return job;
+    },
+    { timeoutMs: 40_000 },
+  );
+  assert.equal(ended.id, running.id);
+  assert.equal(ended.result.sent + ended.result.cancelled, 150);
+  assert.deepEqual([ended.done, ended.total, ended.isCancellable], [150, 150, false]);
+  assert.equal(takenBy("job").length, ended.result.sent);
+  await answer;
+  assert.equal((await api("POST", `jobs/${running.id}/cancel`)).status, 409);
+});
+
+test("the job of a send that ended has what became of each mail, and is seen by the right of its email", async () => {
+  const { id } = await segmentOf(stack, [...addresses("ended", 4), "gone-3@example.org"]);
+  const emailId = await newsletter([id]);
+  await send(emailId);
+  const job = await eventually(async () => {
+    const found = await jobOf(emailId);
+    assert.equal(found.state, "done");
+    return found;
+  });
+  assert.deepEqual([job.done, job.total, job.result], [5, 5, { sent: 4, failed: 1 }]);
+  const stranger = await newPerson(stack, { "sms:smses": ["full"] });
+  assert.equal((await stranger.api("GET", `jobs/${job.id}`)).status, 404);
+  const reader = await newPerson(stack, { "email:emails": ["viewother"] });
+  assert.equal((await reader.api("GET", `jobs/${job.id}`)).status, 200);
+  assert.equal((await reader.api("POST", `jobs/${job.id}/cancel`)).status, 403);
+});
+
 test("a published segment email with a time begins at it by itself, and one that is taken back does not", async () => {
   const { id } = await segmentOf(stack, addresses("planned", 5));
   const startsAt = Date.now() + 4_000;
@@ -248,6 +302,7 @@ test("failed sends are tried again by name, as a job, and those that arrived sta
     return eventually(async () => {
       const found = ((await api("GET", `jobs/${job.id}`)).body as Any).job;
       assert.equal(found.state, "done");
+      assert.equal(found.total, found.done);
       return found.done;
     });
   };

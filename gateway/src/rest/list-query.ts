@@ -9,6 +9,7 @@ import {
 } from "@tidings/proto/tidings/type/v1/list";
 import { badRequest } from "@tidings/rpc/fault";
 import type { Cursors } from "./cursor.ts";
+import { sentCursor } from "./cursor-page.ts";
 import type { Query } from "./query.ts";
 
 export interface ListLimits {
@@ -32,13 +33,12 @@ const START_MAX = 10_000_000;
 const DEPTH_MAX = 5;
 const CLAUSES_MAX = 50;
 const TEXT_LENGTH_MAX = 1_000;
-const CURSOR_LENGTH_MAX = 8_000;
 const LIST_LENGTH_MAX = 20_000;
 
 /** The list parameters of a request. Column names are passed on as sent: the service that owns them knows them. */
 export function readListParameters(query: Query, limits: ListLimits): ListParameters {
   const clauses = { count: 0 };
-  const cursor = query.cursor === undefined ? undefined : text(query, "cursor", CURSOR_LENGTH_MAX);
+  const cursor = sentCursor(query);
   const skip = wholeNumber(query, "start", START_MAX) ?? 0;
   if (cursor !== undefined && skip > 0) throw badRequest("A page is at a cursor or at a start, not at both.");
   return {

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { create, type Message } from "@bufbuild/protobuf";
-import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { answerTooLong, isAnswerTooLong } from "@tidings/rpc/fault";
 import { Counter } from "prom-client";
 import type { Resource } from "../resources.ts";
+import { type CursorList, linkNext, positionOf } from "./cursor-page.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "./exchange.ts";
 import { idOf } from "./id-of.ts";
-import { principalOf } from "./idempotency-key.ts";
 import type { ListParameters } from "./list-query.ts";
 import type { StandardMethods } from "./standard-methods.ts";
 
@@ -40,8 +40,7 @@ export async function sendList(
   const { query, cursor } = parameters;
   pages.inc({ by: cursor === undefined ? "start" : cursor === "" ? "first_cursor" : "cursor" });
   const envelope = envelopeOf(resource, write, { isCounted: !query.skipTotal });
-  if (cursor !== undefined)
-    query.after = cursor === "" ? "[]" : parameters.cursors.open(cursor, boundOf(response, query));
+  if (cursor !== undefined) query.after = positionOf(cursor, response, listOf(parameters)) ?? "[]";
   if (query.pageSize > PART_SIZE_MAX) return sendInParts(response, methods, parameters, envelope);
   try {
     const { items, totalSize } = await methods.list(
@@ -49,7 +48,7 @@ export async function sendList(
       outgoing(response.locals.exchange, BUDGET_MS.read),
     );
     const entries = items.map(envelope.entry).join(",");
-    linkNext(response, parameters);
+    linkBehind(response, parameters);
     sendJson(response, 200, envelope.opening(totalSize) + entries + envelope.closing);
   } catch (error) {
     if (!isAnswerTooLong(error)) throw error;
@@ -88,7 +87,7 @@ async function sendInParts(
     }
   };
   let { rows, size } = await longestPart(0, FIRST_PART_SIZE);
-  linkNext(response, parameters);
+  linkBehind(response, parameters);
   response.statusCode = 200;
   response.setHeader("Content-Type", "application/json");
   await taken(response, envelope.opening(totalSize) + rows);
@@ -102,21 +101,15 @@ async function sendInParts(
   response.end(envelope.closing);
 }
 
-/** All that a cursor belongs to: caller, path, filters and order. The size of the page and its members may change. */
-function boundOf(response: ApiResponse, { search, order, where, publishedOnly }: ListQuery): string {
-  const { actor } = response.locals.exchange;
-  const [path] = response.req.originalUrl.split("?", 1);
-  return JSON.stringify([principalOf(actor), path, search, order, where, publishedOnly]);
+function listOf({ query, cursors }: ListParameters): CursorList {
+  const { search, order, where, publishedOnly } = query;
+  return { cursors, filters: [search, order, where, publishedOnly] };
 }
 
-/** The path of the next page, where there is one (RFC 8288). */
-function linkNext(response: ApiResponse, { query, cursor, cursors }: ListParameters): void {
+/** The path of the next page, where there is one. */
+function linkBehind(response: ApiResponse, parameters: ListParameters): void {
   const { next } = response.locals.exchange;
-  if (cursor === undefined || next === undefined) return;
-  const url = new URL(response.req.originalUrl, "http://localhost");
-  url.searchParams.delete("access_token");
-  url.searchParams.set("cursor", cursors.seal(next, boundOf(response, query)));
-  response.appendHeader("link", `<${url.pathname}${url.search}>; rel="next"`);
+  if (parameters.cursor !== undefined && next !== undefined) linkNext(next, response, listOf(parameters));
 }
 
 function nextSize(rows: number, bytes: number): number {

@@ -9,8 +9,8 @@ export interface QueryParameter {
   name: string;
   description: string;
   schema: Schema;
-  /** A value that has members is sent with brackets: `where[0][col]=name`. */
-  style?: "deepObject";
+  /** A value that has members is sent with brackets (`where[0][col]=name`), or, as a form, its members are parameters. */
+  style?: "deepObject" | "form";
 }
 
 /** The parameters of a query, and how they are read together. */
@@ -27,6 +27,13 @@ export const SELECT: QueryParameter = {
   name: "select[]",
   description: "Members to answer; all when absent. Members that are null are left out then",
   schema: { type: "array", items: TEXT },
+};
+
+export const CURSOR: QueryParameter = {
+  name: "cursor",
+  description:
+    'Pages by cursor: empty for the first one; the header `Link` has the path of the next one (`rel="next"`). In place of `start`',
+  schema: { type: "string", maxLength: 8_000 },
 };
 
 /** The parameters of every list. */
@@ -69,12 +76,7 @@ export const LIST_PARAMETERS: QueryParameter[] = [
     schema: { type: "object" },
     style: "deepObject",
   },
-  {
-    name: "cursor",
-    description:
-      'Pages by cursor: empty for the first one; the header `Link` has the path of the next one (`rel="next"`). In place of `start`',
-    schema: { type: "string", maxLength: 8_000 },
-  },
+  CURSOR,
   {
     name: "count",
     description: "`none` leaves `total` out, which need not be counted then",

@@ -1,7 +1,7 @@
 import { type Broadcast, BroadcastSchema } from "@tidings/proto/tidings/content/v1/broadcast";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { messageWriter } from "../rest/message-json.ts";
-import { jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
+import { type Answer, jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
 import { arrayOf, closed, TEXT } from "../route/schema.ts";
 
 const COUNT = { type: "integer", minimum: 0 };
@@ -20,9 +20,10 @@ export const BROADCAST_SENT = jsonAnswer(
 /** The answer about one such send, and that about all of an entity. */
 export const BROADCAST = messageAnswer("send", BroadcastSchema);
 const writeBroadcast = messageWriter(BroadcastSchema);
-export const BROADCASTS = textAnswer((components) =>
-  closed({ sends: arrayOf(components.answered(BroadcastSchema)) }),
-);
+export const BROADCASTS: Answer<string> = {
+  ...textAnswer((components) => closed({ sends: arrayOf(components.answered(BroadcastSchema)) })),
+  headers: ["Link"],
+};
 /** Nothing was begun. */
 export const NOTHING_SENT = { success: 1, sentCount: 0, failedCount: 0, failedRecipients: 0, queuedCount: 0 };
 

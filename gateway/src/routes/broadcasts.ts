@@ -1,8 +1,12 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Broadcast } from "@tidings/proto/tidings/content/v1/broadcast";
 import type { Outgoing } from "@tidings/rpc/client";
+import { badRequest } from "@tidings/rpc/fault";
+import type { Cursors } from "../rest/cursor.ts";
+import { linkNext, positionOf, sentCursor } from "../rest/cursor-page.ts";
 import type { BodyForm } from "../route/body-form.ts";
 import { entityId, type PathParameter, uuid } from "../route/parameter.ts";
+import { CURSOR, idIn, type QueryForm } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
 import {
   BROADCAST,
@@ -31,8 +35,12 @@ export interface Broadcasting {
   /** The body of a send, and those of its members that the service reads. */
   body: BodyForm<Record<string, unknown>>;
   members: string[];
+  cursors: Cursors;
   send: Method<{ id: number }, { broadcastId: string }>;
-  list: Method<{ itemId: number }, { broadcasts: Broadcast[] }>;
+  list: Method<
+    { itemId: number; after: string; pageSize: number },
+    { broadcasts: Broadcast[]; next: string }
+  >;
   get: Method<{ itemId: number; id: string; wait?: boolean }, Broadcast>;
   control: Method<{ itemId: number; id: string; action: string }, Broadcast>;
 }
@@ -61,16 +69,38 @@ function sendRoute({ resource, words, body, members, send, get }: Broadcasting):
   });
 }
 
-function listRoute({ resource, item, words, list }: Broadcasting): Route {
+const PAGE = 100;
+const PAGE_QUERY: QueryForm<{ cursor: string | undefined; pageSize: number }> = {
+  parameters: [
+    {
+      name: "limit",
+      description: `At most so many, ${PAGE} at most`,
+      schema: { type: "integer", minimum: 1, maximum: PAGE },
+    },
+    CURSOR,
+  ],
+  read({ limit, cursor }) {
+    const pageSize = limit === undefined ? PAGE : idIn("limit", limit);
+    if (pageSize > PAGE) throw badRequest(`limit may be at most ${PAGE}.`);
+    return { cursor: sentCursor({ cursor }), pageSize };
+  },
+};
+
+function listRoute({ resource, item, words, cursors, list }: Broadcasting): Route {
+  const pages = { cursors, filters: [] };
   return route({
     method: "GET",
     path: `/${resource}/:${item}/sends`,
     summary: `List the sends of ${words.entity} to segments`,
     rpc: list.rpc,
     parameters: { [item]: entityId(resource, "view") },
+    query: PAGE_QUERY,
     answer: BROADCASTS,
-    async handle({ parameters, options }) {
-      const { broadcasts } = await list.call({ itemId: Number(parameters[item]) }, options);
+    async handle({ parameters, query: { cursor, pageSize }, options, response }) {
+      const after = (cursor && positionOf(cursor, response, pages)) || "";
+      const asked = { itemId: Number(parameters[item]), after, pageSize };
+      const { broadcasts, next } = await list.call(asked, options);
+      if (cursor !== undefined && next !== "") linkNext(next, response, pages);
       return broadcastsJson(broadcasts);
     },
   });

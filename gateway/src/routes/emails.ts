@@ -91,13 +91,14 @@ const EXPLANATION = jsonAnswer(
 );
 
 /** Routes of emails beyond the standard operations: sending them. */
-export function emailRoutes({ clients }: RoutesContext): Route[] {
+export function emailRoutes({ clients, limits }: RoutesContext): Route[] {
   const emails = clients.of(EmailMethodService);
   const rpc = EmailMethodService.method;
   const { send, broadcasts } = broadcastRoutes({
     ...{ resource: "emails", item: "emailId", body: TO_SEGMENTS },
     words: { entity: "an email", sent: "a segment email", broadcast: "a send" },
     members: ["lists", "limit", "batch", "winnerAfterHours"],
+    cursors: limits.cursors,
     send: { rpc: rpc.sendEmail, call: emails.sendEmail },
     list: { rpc: rpc.listBroadcasts, call: emails.listBroadcasts },
     get: { rpc: rpc.getBroadcast, call: emails.getBroadcast },

@@ -14,8 +14,8 @@ import { LIST_PARAMETERS, type QueryForm, type QueryParameter } from "../route/q
 import { type Route, route } from "../route/route.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
-/** The processes that have jobs which callers see. */
-const OWNERS = ["contact", "content", "campaign"];
+/** The processes that have jobs which callers see: those whose schema has a table `job_records`. */
+export const JOB_OWNERS = ["contact", "content", "campaign"];
 /** The most rows that each owner is asked for: pages further behind are found by cursor. */
 const BEHIND_MAX = 10_000;
 const PAGE_MAX = 500;
@@ -49,7 +49,7 @@ const PAGING = ["start", "limit", "cursor", "count", "select[]"];
 
 /** Work that takes longer than a request, wherever it is done. */
 export function jobRoutes({ clients, limits }: RoutesContext): Route[] {
-  const owners = OWNERS.map((owner) => clients.in(owner, JobService));
+  const owners = JOB_OWNERS.map((owner) => clients.in(owner, JobService));
   const parameters = { id: uuid("Id of a job") };
   const answer = messageAnswer<Job>("job", JobSchema);
   const rpc = JobService.method;

@@ -11,11 +11,12 @@ import { ListedTweetSchema, TweetMethodService } from "@tidings/proto/tidings/co
 import type { Outgoing } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import type { Clients } from "../clients.ts";
+import { linkNext, positionOf, sentCursor } from "../rest/cursor-page.ts";
 import { messageWriter } from "../rest/message-json.ts";
 import { type Answer, jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
 import { idInMember, objectBody } from "../route/body-form.ts";
 import type { PathParameter } from "../route/parameter.ts";
-import { idIn, type QueryForm } from "../route/query-form.ts";
+import { CURSOR, idIn, type QueryForm } from "../route/query-form.ts";
 import type { Right } from "../route/right.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
@@ -26,12 +27,15 @@ const LISTED = [...RESOLVABLE, NoticeSchema];
 const WRITERS = new Map<string, (send: Message) => string>(
   LISTED.map((schema) => [schema.typeName, messageWriter(schema)]),
 );
-const SENDS = textAnswer((components) =>
-  closed({
-    sends: arrayOf({ anyOf: LISTED.map(components.answered) }),
-    next: { type: ["string", "null"] },
-  }),
-);
+const SENDS: Answer<string> = {
+  ...textAnswer((components) =>
+    closed({
+      sends: arrayOf({ anyOf: LISTED.map(components.answered) }),
+      next: { type: ["string", "null"] },
+    }),
+  ),
+  headers: ["Link"],
+};
 const RESOLVED: Answer<Message> = {
   ...messageAnswer<Message>("send", SendSchema, { write: sendJson }),
   describe: (components) => closed({ send: { anyOf: RESOLVABLE.map(components.answered) } }),
@@ -74,7 +78,7 @@ interface Asked {
   after: string;
   pageSize: number;
 }
-const SENDS_QUERY: QueryForm<Asked & { channel: Channel }> = {
+const SENDS_QUERY: QueryForm<Asked & { channel: Channel; cursor: string | undefined }> = {
   parameters: [
     {
       name: "channel",
@@ -89,8 +93,12 @@ const SENDS_QUERY: QueryForm<Asked & { channel: Channel }> = {
     { name: "state", description: "Sends in this state", schema: TEXT },
     { name: "limit", description: "At most so many, 500 at most", schema: { type: "integer", minimum: 1 } },
     { name: "after", description: "Sends behind this id, as `next` of the page before says", schema: TEXT },
+    CURSOR,
   ],
-  read({ channel: named = "email", contactId, state = "", limit, after = "", ...asked }) {
+  read({ channel: named = "email", contactId, state = "", limit, after = "", cursor: sent, ...asked }) {
+    const cursor = sentCursor({ cursor: sent });
+    if (cursor !== undefined && after !== "")
+      throw badRequest("A page is at a cursor or behind an id, not at both.");
     const channel = CHANNELS.find((one) => one === named);
     if (!channel) throw badRequest(`channel is one of ${CHANNELS.join(", ")}.`);
     const item = itemOf(channel);
@@ -98,6 +106,7 @@ const SENDS_QUERY: QueryForm<Asked & { channel: Channel }> = {
     if (odd) throw badRequest(`${itemOf(odd)} goes with channel=${odd}.`);
     return {
       channel,
+      cursor,
       itemId: idIn(item, asked[item]),
       contactId: idIn("contactId", contactId),
       state: String(state),
@@ -145,7 +154,7 @@ const EDIT: Right = {
 };
 
 /** Routes of the ledger: what became of each mail and each text message. */
-export function sendRoutes({ clients }: RoutesContext): Route[] {
+export function sendRoutes({ clients, limits: { cursors } }: RoutesContext): Route[] {
   const ledgers = ledgersOf(clients);
   const holds = clients.of(SendHoldService);
   const rpc = EmailMethodService.method;
@@ -163,8 +172,12 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
       },
       query: SENDS_QUERY,
       answer: SENDS,
-      async handle({ query: { channel, ...asked }, options }) {
-        const { sends, next } = await ledgers[channel].list(asked, options);
+      async handle({ query: { channel, cursor, ...asked }, options, response }) {
+        const list = { cursors, filters: [channel, asked.itemId, asked.contactId, asked.state] };
+        const position = cursor === undefined ? undefined : positionOf(cursor, response, list);
+        const behind = { ...asked, after: position ?? asked.after };
+        const { sends, next } = await ledgers[channel].list(behind, options);
+        if (cursor !== undefined && next !== "") linkNext(next, response, list);
         return `{"sends":[${sends.map(sendJson).join(",")}],"next":${JSON.stringify(next || null)}}`;
       },
     }),

@@ -59,7 +59,7 @@ const NO_TRANSPORT = "SMS transport is disabled.";
 const EXPECTATION_FAILED = 417;
 
 /** Routes of text messages beyond the standard operations: sending them. Older clients send with GET. */
-export function smsRoutes({ clients }: RoutesContext): Route[] {
+export function smsRoutes({ clients, limits }: RoutesContext): Route[] {
   const smses = clients.of(SmsMethodService);
   const rpc = SmsMethodService.method;
   const toContact = (["GET", "POST"] as const).map((method) =>
@@ -90,6 +90,7 @@ export function smsRoutes({ clients }: RoutesContext): Route[] {
     ...{ resource: "smses", item: "smsId", body: TO_SEGMENTS },
     words: { entity: "a text message", sent: "a text message", broadcast: "a send of a text message" },
     members: ["lists", "limit", "batch"],
+    cursors: limits.cursors,
     send: { rpc: rpc.sendSms, call: smses.sendSms },
     list: { rpc: rpc.listSmsBroadcasts, call: smses.listSmsBroadcasts },
     get: { rpc: rpc.getSmsBroadcast, call: smses.getSmsBroadcast },

@@ -14,6 +14,8 @@ import { type Implementation, implement } from "@tidings/rpc/server";
 import { sql } from "kysely";
 import { Counter } from "prom-client";
 import type { Jobs } from "./jobs.ts";
+import type { Progress } from "./outcome.ts";
+import type { Shown } from "./records.ts";
 
 const cancelled = new Counter({
   name: "tidings_jobs_cancelled_total",
@@ -26,11 +28,12 @@ type Seen = [kind: string, ownerId: number | null];
 
 const COLUMNS = `r.id, r.kind, r.subject_id, r.subject_name, r.state, r.done, r.total, r.problem, r.result, r.date_added, r.created_by,
   r.created_by_user, r.date_started, r.date_ended, r.cancelled_by_user,
-  r.done / greatest(extract(epoch from r.date_modified - r.date_started), 0.001) as rate`;
+  r.key, r.done / greatest(extract(epoch from r.date_modified - r.date_started), 0.001) as rate,
+  extract(epoch from clock_timestamp() - r.date_started) as seconds`;
 
 const getStatement = prepared(
   "job_records_get",
-  `select ${COLUMNS}, r.key from job_records r join unnest($2::text[], $3::integer[]) as seen (kind, owner_id) on seen.kind = r.kind
+  `select ${COLUMNS} from job_records r join unnest($2::text[], $3::integer[]) as seen (kind, owner_id) on seen.kind = r.kind
      and (seen.owner_id is null or seen.owner_id = r.owner_id)
    where r.id = $1`,
 );
@@ -44,6 +47,12 @@ const cancelStatement = prepared(
    where id = $1 and date_ended is null returning ${COLUMNS}`,
 );
 
+/** A cancelled job that its worker ends. */
+const askStatement = prepared(
+  "job_records_ask",
+  `update job_records r set cancelled_by_user = $2 where id = $1 and date_ended is null returning ${COLUMNS}`,
+);
+
 /** Shows the jobs of these kinds in the process, and cancels them. */
 export function implementJobs(database: Database, kinds: Jobs[]): Implementation {
   const shownOf = new Map(kinds.flatMap(({ kind, shown }) => (shown ? [[kind, shown] as const] : [])));
@@ -52,7 +61,8 @@ export function implementJobs(database: Database, kinds: Jobs[]): Implementation
       const seen = reach(actor, optionOf(subject, resource).permission, verb);
       return seen === "none" ? [] : [[kind, seen === "all" ? null : (actor.id ?? 0)]];
     });
-  const jobOf = (row: Row) => toJob(row, shownOf);
+  const jobsOf = async (rows: Row[], { deadlineMs }: Call): Promise<Job[]> =>
+    (await withProgress(rows, { database, shownOf, deadlineMs })).map((row) => toJob(row, shownOf));
 
   const find = async (id: string, call: Call, verb: Verb): Promise<Row | undefined> => {
     const [row] = await database.query(getStatement, [id, ...columnsOf(seenBy(call, verb))], call.deadlineMs);
@@ -69,27 +79,31 @@ export function implementJobs(database: Database, kinds: Jobs[]): Implementation
         run(listText(query, seen)),
         query.skipTotal ? [] : run(countText(query, seen)),
       ]);
-      return { jobs: rows.map(jobOf), totalSize: Number(total?.count ?? 0) };
+      return { jobs: await jobsOf(rows, call), totalSize: Number(total?.count ?? 0) };
     },
     async getJob({ id }, call) {
       const row = await find(id, call, Verb.VIEW);
       if (!row) throw notFound();
-      return { job: jobOf(row) };
+      const [job] = await jobsOf([row], call);
+      return { job };
     },
     async cancelJob({ id }, call) {
       const row = await find(id, call, Verb.EDIT);
       if (!row) throw (await find(id, call, Verb.VIEW)) ? denied() : notFound();
       const { kind = "", key = "" } = row as Record<string, string>;
-      const cancel = shownOf.get(kind)?.cancel;
+      const { cancel, isEndedByWorker } = shownOf.get(kind) ?? {};
       if (!cancel) throw conflict(`A job of the kind ${kind} cannot be cancelled.`);
-      return database.transaction(call.deadlineMs, async (transaction) => {
+      const changed = await database.transaction(call.deadlineMs, async (transaction) => {
         cancel(transaction, key);
-        transaction.execute(dropStatement, [kind, key]);
-        const [ended] = await transaction.query(cancelStatement, [id, call.actor.name]);
-        if (!ended) throw conflict("The job has ended.");
+        if (!isEndedByWorker) transaction.execute(dropStatement, [kind, key]);
+        const statement = isEndedByWorker ? askStatement : cancelStatement;
+        const rows = await transaction.query(statement, [id, call.actor.name]);
+        if (rows.length === 0) throw conflict("The job has ended.");
         transaction.afterCommit(() => cancelled.inc({ kind }));
-        return { job: jobOf(ended) };
+        return rows;
       });
+      const [job] = await jobsOf(changed, call);
+      return { job };
     },
   });
 }
@@ -140,7 +154,41 @@ function conditionText({ column, expr, values }: Condition) {
   return condition(values[0] ?? "");
 }
 
-function toJob(row: Row, shownOf: Map<string, { subject: { name: string }; cancel?: unknown }>): Job {
+interface Counting {
+  database: Database;
+  shownOf: Map<string, Shown>;
+  deadlineMs: number;
+}
+
+/** The rows with what their kinds count of open jobs: one statement for each kind. */
+async function withProgress(rows: Row[], { database, shownOf, deadlineMs }: Counting): Promise<Row[]> {
+  const open = Map.groupBy(
+    rows.filter(({ date_ended: ended }) => !ended),
+    ({ kind }) => kind ?? "",
+  );
+  const counted = await Promise.all(
+    [...open].map(async ([kind, own]): Promise<[Row, Row][]> => {
+      const keys = own.map(({ key }) => key ?? "");
+      const progress = await shownOf.get(kind)?.progress?.(database, keys, deadlineMs);
+      return own.map((row) => [row, { ...row, ...progressed(row, progress?.get(row.key ?? "")) }]);
+    }),
+  );
+  const changed = new Map(counted.flat());
+  return rows.map((row) => changed.get(row) ?? row);
+}
+
+function progressed({ seconds }: Row, progress: Progress | undefined): Row {
+  if (!progress) return {};
+  const { done, total, result } = progress;
+  return {
+    done: String(done),
+    total: total === undefined ? null : String(total),
+    ...(result && { result: JSON.stringify(result) }),
+    ...(seconds && { rate: String(done / Math.max(Number(seconds), 0.001)) }),
+  };
+}
+
+function toJob(row: Row, shownOf: Map<string, Shown>): Job {
   const { kind = "", done, total, date_started: started, date_ended: ended } = row as Record<string, string>;
   const shown = shownOf.get(kind);
   const rate = started && row.rate !== null ? Math.round(Number(row.rate) * 10) / 10 : undefined;

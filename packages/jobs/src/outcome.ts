@@ -9,8 +9,8 @@ export interface Progress {
 
 /** The outcome of an attempt. `again` is no failure: the job goes on, with its progress in the payload. */
 export type Outcome =
-  /** Over, with what it did; with a problem where it could not do what it was to do. */
-  | { state: "done"; progress?: Progress; problem?: string }
+  /** Over, with what it did; with a problem where it could not do what it was to do; cancelled where a caller had it end early. */
+  | { state: "done"; progress?: Progress; problem?: string; isCancelled?: boolean }
   | { state: "again"; payload: Record<string, unknown>; delaySeconds?: number; progress?: Progress }
   | { state: "failed"; delaySeconds: number }
   /** An effect was begun that cannot be repeated, and nobody knows whether it took place. */

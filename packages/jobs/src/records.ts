@@ -1,5 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { prepared } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { currentActor } from "@tidings/rpc/current-actor";
@@ -16,6 +16,10 @@ export interface Shown {
    * locks before those of the job's row, as an attempt does.
    */
   cancel?(transaction: Transaction, key: string): void;
+  /** The worker ends a cancelled job, for it has something to take back: `cancel` lets it know. */
+  isEndedByWorker?: true;
+  /** Present where open jobs go on between attempts: counts how far they are, by key, when a caller asks. */
+  progress?(database: Database, keys: string[], deadlineMs: number): Promise<Map<string, Progress>>;
 }
 
 /** The entity that a job is about, as it is when the job is added. */
@@ -73,7 +77,7 @@ const progressStatement = prepared(
   "job_records_progress",
   `update job_records set state = $3, done = coalesce($4, done), total = coalesce($5, total), result = coalesce($6::jsonb, result),
      problem = $7, date_started = coalesce(date_started, now()), date_modified = clock_timestamp(),
-     date_ended = case when $3 in ('done', 'failed') then clock_timestamp() end
+     date_ended = case when $3 in ('done', 'failed', 'cancelled') then clock_timestamp() end
    where kind = $1 and key = $2 and date_ended is null`,
 );
 const failStatement = prepared(
@@ -94,6 +98,7 @@ export function keepProgress(transaction: Transaction, kind: string, key: string
 function shownState(outcome: Outcome): [state: string, problem?: string] {
   switch (outcome.state) {
     case "done":
+      if (outcome.isCancelled) return ["cancelled"];
       return outcome.problem === undefined ? ["done"] : ["failed", outcome.problem];
     case "again":
       return ["running"];

@@ -6,6 +6,7 @@ import { type Database, openDatabase } from "@tidings/database/database";
 import { isMigrated, type Migrations } from "@tidings/database/migrate";
 import { untilMigrated } from "@tidings/database/until-migrated";
 import { implementJobs } from "@tidings/jobs/job-service";
+import type { Jobs } from "@tidings/jobs/jobs";
 import { RECORDS_RETAINED } from "@tidings/jobs/records";
 import { retention } from "@tidings/jobs/retention";
 import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
@@ -54,6 +55,8 @@ export interface Parts {
   work?: Record<string, { stop(): Promise<void> | void }>;
   /** Kinds of jobs that it does. */
   jobs?: JobOptions[];
+  /** Kinds of jobs that callers see here, though other processes of the same schema may do them. */
+  shownJobs?: Jobs[];
   /** Entities that it lists for services that replicate them. */
   snapshots?: SnapshotSource[];
   /** Facts that it lists for services that begin to replicate them. */
@@ -116,8 +119,9 @@ export function startService<C extends ServiceConfig>(
     const { services, work = {}, jobs = [], projections = [], keeping } = parts;
     const { snapshots = [], facts = [], visible = [] } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
-    const shownJobs = jobs.flatMap(({ jobs: kind }) => (kind.shown ? [kind] : []));
-    if (shownJobs.length > 0) jobs.push(retention(database, log, RECORDS_RETAINED));
+    const done = jobs.flatMap(({ jobs: kind }) => (kind.shown ? [kind] : []));
+    const shownJobs = [...new Set([...done, ...(parts.shownJobs ?? [])])];
+    if (done.length > 0) jobs.push(retention(database, log, RECORDS_RETAINED));
     if (jobs.length > 0) onStop("jobs", runJobs(database, log, jobs).stop);
     if (projections.length > 0) {
       const lists = { listSnapshots: snapshotLister(upstreams), listFacts: factLister(upstreams) };

@@ -107,12 +107,12 @@ export function openSender(
     jobs: [
       refusalJobs(database, log, upstreams),
       numberConsentJobs(database, log, { upstreams, country }),
-      EMAIL_SCHEDULE.jobs(database, log, (transaction, emailId, segmentIds) => {
-        addBroadcast(transaction, { emailId, segmentIds, ...OF_ITSELF, isScheduled: true });
-      }),
-      SMS_SCHEDULE.jobs(database, log, (transaction, smsId, segmentIds) => {
-        addSmsBroadcast(transaction, { smsId, segmentIds, ...OF_ITSELF });
-      }),
+      EMAIL_SCHEDULE.jobs(database, log, (transaction, emailId, segmentIds) =>
+        addBroadcast(transaction, { emailId, segmentIds, ...OF_ITSELF, isScheduled: true }),
+      ),
+      SMS_SCHEDULE.jobs(database, log, (transaction, smsId, segmentIds) =>
+        addSmsBroadcast(transaction, { smsId, segmentIds, ...OF_ITSELF }),
+      ),
       ...broadcasts,
       ...inboxReading(foundation, mail),
     ],

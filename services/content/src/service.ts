@@ -77,6 +77,7 @@ import { preferencesInPages } from "./page/preference-page.ts";
 import { openReplies } from "./reply/service.ts";
 import { openSendRequests } from "./request/service.ts";
 import { retentions } from "./retentions.ts";
+import { EMAIL_BROADCASTS, SMS_BROADCASTS } from "./send/broadcast-kind.ts";
 import { holdClicks, holdDownloads } from "./send/hold-clicks.ts";
 import { holdMethods } from "./send/hold-methods.ts";
 import { mailParts } from "./send/mail-parts.ts";
@@ -268,6 +269,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...callbacks.jobs,
       ...retentions(foundation),
     ],
+    shownJobs: [EMAIL_BROADCASTS.jobs, SMS_BROADCASTS.jobs],
     facts: [
       ...visits.facts,
       ...sends.facts,

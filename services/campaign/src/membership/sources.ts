@@ -5,10 +5,11 @@ import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { forgetIn } from "@tidings/projection/forget-in";
 import type { Projection } from "@tidings/projection/projection";
 import { segments } from "@tidings/projection/segments";
+import { SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import { requestMembers } from "./follow-sources.ts";
 
 /** Segments that are gone, by id: their members are forgotten. */
-const segmentRemovalJobs = jobsOf("campaign_segment_removal");
+const segmentRemovalJobs = jobsOf("campaign_segment_removal", { shown: { subject: SegmentSchema } });
 
 const usersStatement = prepared(
   "campaigns_with_segments",
@@ -44,7 +45,8 @@ function forgetSegments(transaction: Transaction, ids: number[]): void {
   transaction.execute(forgetSourcesStatement, [ids]);
   segmentRemovalJobs.add(
     transaction,
-    ids.map((id) => ({ key: String(id) })),
+    // Of a segment that is gone the id alone is known here: whoever may view all segments sees the job.
+    ids.map((id) => ({ key: String(id), subject: { id, name: "", ownerId: undefined } })),
   );
 }
 
@@ -68,9 +70,13 @@ export function segmentRemovalOptions({ database, log }: Pick<JobOptions, "datab
     database,
     log,
     jobs: segmentRemovalJobs,
-    async work(transaction, { key }) {
+    async work(transaction, { key, payload }) {
       const gone = await transaction.query(forgetMembersStatement, [Number(key), SLICE]);
-      return gone.length < SLICE ? { state: "done" } : { state: "again", payload: {} };
+      const members = Number(payload.members ?? 0) + gone.length;
+      const progress = { done: members, result: { members } };
+      return gone.length < SLICE
+        ? { state: "done", progress: { ...progress, total: members } }
+        : { state: "again", payload: { members }, progress };
     },
   };
 }

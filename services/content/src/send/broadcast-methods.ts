@@ -10,7 +10,7 @@ import { conflict, notFound } from "@tidings/rpc/fault";
 import { isOpen } from "../family/is-open.ts";
 import { type BroadcastKind, EMAIL_BROADCASTS, SMS_BROADCASTS } from "./broadcast-kind.ts";
 import { controlBroadcast } from "./control-broadcast.ts";
-import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
+import { awaitBroadcast, listBroadcasts, readBroadcast } from "./read-broadcast.ts";
 
 interface BroadcastMethodOptions {
   database: Database;
@@ -35,7 +35,7 @@ export function broadcastMethods(
   { database, rows, refusal, wake }: BroadcastMethodOptions,
 ) {
   const find = async (asked: { itemId: number; id: string }, deadlineMs: number) => {
-    const [broadcast] = await readBroadcasts(database, kind, asked, deadlineMs);
+    const broadcast = await readBroadcast(database, kind, asked, deadlineMs);
     if (!broadcast) throw notFound();
     return broadcast;
   };
@@ -44,7 +44,7 @@ export function broadcastMethods(
     async begin(
       { id, isForSegments }: { id: number; isForSegments: boolean },
       call: Call,
-      add: (transaction: Transaction) => string,
+      add: (transaction: Transaction) => Promise<string>,
     ) {
       const [open] = await database.query(OPEN_STATEMENTS[kind.channel], [id], call.deadlineMs);
       if (!open) throw notFound();
@@ -56,9 +56,9 @@ export function broadcastMethods(
       });
       return { broadcastId };
     },
-    async list({ itemId }: ListBroadcastsRequest, call: Call) {
-      await rows.get(itemId, call);
-      return { broadcasts: await readBroadcasts(database, kind, { itemId }, call.deadlineMs) };
+    async list(asked: ListBroadcastsRequest, call: Call) {
+      await rows.get(asked.itemId, call);
+      return listBroadcasts(database, kind, asked, call.deadlineMs);
     },
     async get({ itemId, id, wait }: GetBroadcastRequest, call: Call) {
       await rows.get(itemId, call);

@@ -3,7 +3,7 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { v7 } from "uuid";
-import { EMAIL_BROADCASTS, wakeBroadcast } from "./broadcast-kind.ts";
+import { beginBroadcast, EMAIL_BROADCASTS } from "./broadcast-kind.ts";
 import { chooseRecipients, mailedBehind, type Recipient, standingOf } from "./choose-recipients.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { IS_CLOSED_EMAIL, TARGET_OF_BROADCAST } from "./is-closed.ts";
@@ -46,16 +46,16 @@ const testStatement = prepared(
 const SLICE = 2_000;
 
 /** Begins to send an email to segments. Its id is that of the broadcast. */
-export function addBroadcast(
+export async function addBroadcast(
   transaction: Transaction,
   { emailId, segmentIds, recipientsMax, createdBy, test, isScheduled = false }: NewBroadcast,
-): string {
+): Promise<string> {
   const id = v7();
   transaction.execute(addStatement, [
     ...[id, emailId, segmentIds, recipientsMax ?? null, createdBy],
     ...[test?.winnerAfterHours ?? null, test?.percent ?? null, isScheduled],
   ]);
-  wakeBroadcast(EMAIL_BROADCASTS, transaction, id);
+  await beginBroadcast(EMAIL_BROADCASTS, transaction, { id, itemId: emailId });
   return id;
 }
 

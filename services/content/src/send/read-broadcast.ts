@@ -5,12 +5,9 @@ import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { BroadcastSchema } from "@tidings/proto/tidings/content/v1/broadcast";
 import { type BroadcastKind, EMAIL_BROADCASTS, SMS_BROADCASTS } from "./broadcast-kind.ts";
+import { COUNTS, countsIn } from "./broadcast-progress.ts";
 import { ARE_HELD, HELD } from "./send-permits.ts";
 import { SendState } from "./send-tables.ts";
-
-/** SQL: the sends of a broadcast by state, as JSON. */
-export const COUNTS = ({ sends }: BroadcastKind, id: string) => `(select json_agg(c) from (
-  select state, reason is not null as has_reason, count(*)::integer as count from ${sends} where broadcast_id = ${id} group by 1, 2) c)`;
 
 const statementsOf = (kind: BroadcastKind) => ({
   read: prepared(
@@ -21,8 +18,8 @@ const statementsOf = (kind: BroadcastKind) => ({
        (select reason from (select reason, code from ${kind.sends} where broadcast_id = b.id and state = 'waiting' limit 1000) w
         where reason is not null order by code is null limit 1) as waiting_reason,
        b.finished_at is null and ${ARE_HELD} as is_held, ${kind.follows} as follows
-     from broadcasts b where b.${kind.item} = $1::integer and ($2::uuid is null or b.id = $2::uuid)
-     order by b.id desc limit 100`,
+     from broadcasts b where b.${kind.item} = $1::integer and ($2::uuid is null or b.id = $2::uuid) and ($3::uuid is null or b.id < $3::uuid)
+     order by b.id desc limit $4::integer`,
   ),
   // Asked while somebody waits: the cost does not grow with the broadcast.
   open: prepared(
@@ -39,15 +36,33 @@ const WAIT_MAX_MS = 20_000;
 
 type Broadcast = MessageInitShape<typeof BroadcastSchema> & { state: string };
 
-/** The broadcasts of an entity, the newest first, or the one with this id. */
-export async function readBroadcasts(
+const PAGE_MAX = 100;
+
+/** The broadcasts of an entity, the newest first, a page at a time. */
+export async function listBroadcasts(
   database: Database,
   { channel }: BroadcastKind,
-  { itemId, id }: { itemId: number; id?: string },
+  { itemId, after, pageSize }: { itemId: number; after: string; pageSize: number },
   deadlineMs: number,
-): Promise<Broadcast[]> {
-  const rows = await database.query(STATEMENTS[channel].read, [itemId, id ?? null], deadlineMs);
-  return rows.map(toBroadcast);
+): Promise<{ broadcasts: Broadcast[]; next: string }> {
+  const size = Math.min(pageSize || PAGE_MAX, PAGE_MAX);
+  // The last one is not shown: it says that a page follows.
+  const values = [itemId, null, after || null, size + 1];
+  const rows = await database.query(STATEMENTS[channel].read, values, deadlineMs);
+  const shown = rows.slice(0, size);
+  const next = rows.length > size ? (shown.at(-1)?.id ?? "") : "";
+  return { broadcasts: shown.map(toBroadcast), next };
+}
+
+/** The broadcast of an entity with this id. */
+export async function readBroadcast(
+  database: Database,
+  { channel }: BroadcastKind,
+  { itemId, id }: { itemId: number; id: string },
+  deadlineMs: number,
+): Promise<Broadcast | undefined> {
+  const [row] = await database.query(STATEMENTS[channel].read, [itemId, id, null, 1], deadlineMs);
+  return row && toBroadcast(row);
 }
 
 /** Waits until a broadcast has nothing left to do, for 20 seconds at most, or until the deadline comes near. It does not wait for an unknown one. */
@@ -65,14 +80,8 @@ export async function awaitBroadcast(
     await pause(LOOK_MS);
 }
 
-interface Counted {
-  state: string;
-  has_reason: boolean;
-  count: number;
-}
-
 function toBroadcast(row: Row): Broadcast {
-  const counts: Counted[] = JSON.parse(row.sends ?? "null") ?? [];
+  const counts = countsIn(row.sends);
   const countOf = (state: string, hasReason?: boolean) =>
     counts
       .filter((one) => one.state === state && (hasReason === undefined || one.has_reason === hasReason))

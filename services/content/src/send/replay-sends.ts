@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { type Database, prepared } from "@tidings/database/database";
-import type { Row } from "@tidings/database/statement";
+import type { Row, Statement } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import { subjectIn } from "@tidings/jobs/records";
@@ -59,11 +59,13 @@ interface Replay extends Record<string, unknown> {
   after: number;
   last: number;
   replayed: number;
+  /** The sends that were to be tried again; left out until they are counted. */
+  total?: number;
 }
 
 export function replaysOf(ledger: ReplayedLedger): Replays {
   const jobs = jobsOf(ledger.kind, { shown: { subject: ledger.schema, cancel: () => undefined } });
-  const { find, record, replay } = statementsOf(ledger);
+  const { find, record, count, replay } = statementsOf(ledger);
   return {
     async plan(transaction, { itemId, code, ownerId }) {
       const [item] = await transaction.query(find, [itemId, ownerId]);
@@ -81,6 +83,7 @@ export function replaysOf(ledger: ReplayedLedger): Replays {
       async work(transaction, job) {
         const payload = job.payload as Replay;
         const { itemId, code, after, last } = payload;
+        const total = payload.total ?? (await countedBy(transaction, count, [itemId, last, code]));
         const rows = await transaction.query(replay, [itemId, after, last, code]);
         const replayed = rows.filter(({ hash }) => hash !== null);
         if (replayed.length > 0) {
@@ -88,17 +91,22 @@ export function replaysOf(ledger: ReplayedLedger): Replays {
           transaction.afterCommit(wake);
         }
         const done = payload.replayed + replayed.length;
-        const progress = { done, result: { sends: done } };
-        return Number(rows[0]?.size) < SLICE
-          ? { state: "done", progress }
-          : {
-              state: "again",
-              payload: { ...payload, after: Number(rows[0]?.position), replayed: done },
-              progress,
-            };
+        const result = { sends: done };
+        // Some of those that were counted may have been decided by hand meanwhile.
+        if (Number(rows[0]?.size) < SLICE) return { state: "done", progress: { done, total: done, result } };
+        return {
+          state: "again",
+          payload: { ...payload, after: Number(rows[0]?.position), replayed: done, total },
+          progress: { done, total, result },
+        };
       },
     }),
   };
+}
+
+async function countedBy(transaction: Transaction, count: Statement, values: unknown[]): Promise<number> {
+  const [row] = await transaction.query(count, values);
+  return Number(row?.count);
 }
 
 /** The request of a caller. `member` names the entity in the request; `refusal` says why nothing can leave, where nothing can. */
@@ -138,6 +146,11 @@ function statementsOf({ kind, table, items, item, hasBroadcasts, columns }: Repl
     record: prepared(
       `${kind}_record`,
       `select id from job_records where kind = '${kind}' and key = $1 order by id desc limit 1`,
+    ),
+    count: prepared(
+      `${kind}_count`,
+      `select count(*) from ${table} where ${item} = $1::integer and state = 'failed' and id <= $2::bigint
+         and ($3::smallint is null or code = $3::smallint) and occasion not like '${OF_MESSAGES}%'`,
     ),
     // A slice of those that had failed: one that fails once more meanwhile is behind it. A marketing message went on to its next channel: its send stays
     // failed.

@@ -10,9 +10,9 @@ import { serviceActor } from "@tidings/rpc/actor";
 import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import type { BroadcastKind } from "./broadcast-kind.ts";
+import { COUNTS, progressOf } from "./broadcast-progress.ts";
 import type { Recipient } from "./choose-recipients.ts";
 import type { ChosenBehind } from "./chosen-behind.ts";
-import { COUNTS } from "./read-broadcast.ts";
 
 export interface BroadcastOptions {
   database: Database;
@@ -75,7 +75,7 @@ const statementsOf = (kind: BroadcastKind) => ({
     `update broadcasts set state = case state when 'cancelling' then 'cancelled' else 'finished' end, finished_at = now(), counts = ${COUNTS(kind, "$1::uuid")}
      where id = $1::uuid and state = any (array['sending', 'cancelling']) and not exists (
        select from ${kind.sends} where broadcast_id = $1::uuid and state = any (array['waiting', 'started']))
-     returning id`,
+     returning state, chosen, counts::text as sends`,
   ),
 });
 
@@ -169,8 +169,9 @@ export function broadcastRunner<R>(
         transaction.execute(anewStatement, [key]);
         return again(0);
       }
-      const finished = await transaction.query(finish, [key]);
-      return finished.length > 0 ? { state: "done" } : again(LOOK_SECONDS);
+      const [finished] = await transaction.query(finish, [key]);
+      if (!finished) return again(LOOK_SECONDS);
+      return { state: "done", progress: progressOf(finished), isCancelled: finished.state === "cancelled" };
     },
   };
 }

@@ -37,7 +37,7 @@ export interface Schedule<T> {
   jobs(
     database: Database,
     log: Log,
-    begin: (transaction: Transaction, id: number, segmentIds: number[]) => void,
+    begin: (transaction: Transaction, id: number, segmentIds: number[]) => Promise<unknown>,
   ): JobOptions;
 }
 
@@ -75,7 +75,7 @@ function schedule<T extends Publishable>(
         // Saved with another time while this began.
         if (row.is_early === "t") return { state: "again", payload, delaySeconds: 1 };
         const segmentIds: number[] = JSON.parse(row.lists ?? "[]");
-        if (segmentIds.length > 0) begin(transaction, Number(key), segmentIds);
+        if (segmentIds.length > 0) await begin(transaction, Number(key), segmentIds);
         return { state: "done" };
       },
     }),

@@ -3,7 +3,7 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { v7 } from "uuid";
-import { SMS_BROADCASTS, wakeBroadcast } from "../send/broadcast-kind.ts";
+import { beginBroadcast, SMS_BROADCASTS } from "../send/broadcast-kind.ts";
 import type { Recipient } from "../send/choose-recipients.ts";
 import { chosenReader, isChosenAs } from "../send/chosen-behind.ts";
 import { IS_CLOSED_SMS } from "../send/is-closed.ts";
@@ -71,13 +71,13 @@ const chooseStatement = prepared(
 );
 
 /** Begins to send a text message to segments. Its id is that of the broadcast. */
-export function addSmsBroadcast(
+export async function addSmsBroadcast(
   transaction: Transaction,
   { smsId, segmentIds, recipientsMax, createdBy }: NewSmsBroadcast,
-): string {
+): Promise<string> {
   const id = v7();
   transaction.execute(addStatement, [id, smsId, segmentIds, recipientsMax ?? null, createdBy]);
-  wakeBroadcast(SMS_BROADCASTS, transaction, id);
+  await beginBroadcast(SMS_BROADCASTS, transaction, { id, itemId: smsId });
   return id;
 }
 

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/broadcast.proto.
  */
 export const file_tidings_content_v1_broadcast: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0aWRpbmdzL2NvbnRlbnQvdjEvYnJvYWRjYXN0LnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiQAoTR2V0QnJvYWRjYXN0UmVxdWVzdBIPCgdpdGVtX2lkGAEgASgFEgoKAmlkGAIgASgJEgwKBHdhaXQYAyABKAgiKAoVTGlzdEJyb2FkY2FzdHNSZXF1ZXN0Eg8KB2l0ZW1faWQYASABKAUiSwoWTGlzdEJyb2FkY2FzdHNSZXNwb25zZRIxCgpicm9hZGNhc3RzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkJyb2FkY2FzdCJGChdDb250cm9sQnJvYWRjYXN0UmVxdWVzdBIPCgdpdGVtX2lkGAEgASgFEgoKAmlkGAIgASgJEg4KBmFjdGlvbhgDIAEoCSKgBAoJQnJvYWRjYXN0EgoKAmlkGAEgASgJEg0KBXN0YXRlGAIgASgJEg4KBmNob3NlbhgDIAEoBRIOCgZxdWV1ZWQYBCABKAUSEAoIZGVmZXJyZWQYBSABKAUSDwoHc2VuZGluZxgGIAEoBRIMCgRzZW50GAcgASgFEg4KBmZhaWxlZBgIIAEoBRISCgpzdXBwcmVzc2VkGAkgASgFEg8KB3Vua25vd24YCiABKAUSEQoJY2FuY2VsbGVkGAsgASgFEgwKBHJhdGUYDCABKAESEAoDZXRhGA0gASgFSACIAQESFwoKbGFzdF9lcnJvchgOIAEoCUgBiAEBEi4KCnN0YXJ0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIfChJ3aW5uZXJfYWZ0ZXJfaG91cnMYESABKAVIAogBARIXCgp0ZXN0X3NoYXJlGBIgASgFSAOIAQESLgoKZGVjaWRlc19hdBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoGd2lubmVyGBQgASgFSASIAQFCBgoEX2V0YUINCgtfbGFzdF9lcnJvckIVChNfd2lubmVyX2FmdGVyX2hvdXJzQg0KC190ZXN0X3NoYXJlQgkKB193aW5uZXJiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiJ0aWRpbmdzL2NvbnRlbnQvdjEvYnJvYWRjYXN0LnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiQAoTR2V0QnJvYWRjYXN0UmVxdWVzdBIPCgdpdGVtX2lkGAEgASgFEgoKAmlkGAIgASgJEgwKBHdhaXQYAyABKAgiSgoVTGlzdEJyb2FkY2FzdHNSZXF1ZXN0Eg8KB2l0ZW1faWQYASABKAUSDQoFYWZ0ZXIYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFIlkKFkxpc3RCcm9hZGNhc3RzUmVzcG9uc2USMQoKYnJvYWRjYXN0cxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QSDAoEbmV4dBgCIAEoCSJGChdDb250cm9sQnJvYWRjYXN0UmVxdWVzdBIPCgdpdGVtX2lkGAEgASgFEgoKAmlkGAIgASgJEg4KBmFjdGlvbhgDIAEoCSKgBAoJQnJvYWRjYXN0EgoKAmlkGAEgASgJEg0KBXN0YXRlGAIgASgJEg4KBmNob3NlbhgDIAEoBRIOCgZxdWV1ZWQYBCABKAUSEAoIZGVmZXJyZWQYBSABKAUSDwoHc2VuZGluZxgGIAEoBRIMCgRzZW50GAcgASgFEg4KBmZhaWxlZBgIIAEoBRISCgpzdXBwcmVzc2VkGAkgASgFEg8KB3Vua25vd24YCiABKAUSEQoJY2FuY2VsbGVkGAsgASgFEgwKBHJhdGUYDCABKAESEAoDZXRhGA0gASgFSACIAQESFwoKbGFzdF9lcnJvchgOIAEoCUgBiAEBEi4KCnN0YXJ0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIfChJ3aW5uZXJfYWZ0ZXJfaG91cnMYESABKAVIAogBARIXCgp0ZXN0X3NoYXJlGBIgASgFSAOIAQESLgoKZGVjaWRlc19hdBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoGd2lubmVyGBQgASgFSASIAQFCBgoEX2V0YUINCgtfbGFzdF9lcnJvckIVChNfd2lubmVyX2FmdGVyX2hvdXJzQg0KC190ZXN0X3NoYXJlQgkKB193aW5uZXJiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message tidings.content.v1.GetBroadcastRequest
@@ -51,6 +51,20 @@ export type ListBroadcastsRequest = Message<"tidings.content.v1.ListBroadcastsRe
    * @generated from field: int32 item_id = 1;
    */
   itemId: number;
+
+  /**
+   * Those behind this one; the newest when empty.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+
+  /**
+   * 100 when it is 0, and at most.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
 };
 
 /**
@@ -68,6 +82,13 @@ export type ListBroadcastsResponse = Message<"tidings.content.v1.ListBroadcastsR
    * @generated from field: repeated tidings.content.v1.Broadcast broadcasts = 1;
    */
   broadcasts: Broadcast[];
+
+  /**
+   * The `after` of the next page; empty when there is none.
+   *
+   * @generated from field: string next = 2;
+   */
+  next: string;
 };
 
 /**
