@@ -8,7 +8,8 @@ export interface HtmlParts {
   attribute(name: string, value: string, start: number): void;
   /** The end of a tag's beginning, after its attributes. */
   tagEnd(): void;
-  text(text: string): void;
+  /** A text, and where it begins. */
+  text(text: string, start: number): void;
 }
 
 /** Characters after which a reader that shares the event loop may pause. */
@@ -41,7 +42,7 @@ export function* scanHtml(html: string, parts: HtmlParts): Generator<void, void>
         const { start, end: until } = value.start < 0 ? { start: end, end } : value;
         parts.attribute(name, html.slice(start, until), start);
       },
-      ontext: (start, end) => parts.text(html.slice(start, end)),
+      ontext: (start, end) => parts.text(html.slice(start, end), start),
       onattribentity: ignore,
       ontextentity: ignore,
       oncdata: ignore,
