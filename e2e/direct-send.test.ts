@@ -155,41 +155,6 @@ test("a mail has all that its email says: sender, copies, headers, attachments, 
   assert.match(String(other.html), /<p>Hello<\/p>/);
 });
 
-test("a preview is the mail of a contact, warns, and neither sends nor keeps anything", async () => {
-  const emailId = await email({
-    ...{
-      emailType: "list",
-      isPublished: true,
-      lists: [(await made("segments/new", { name: "Preview" })).list.id],
-    },
-    subject: "Hello {contactfield=firstname}",
-    customHtml:
-      '<p>{contactfield=firstname}</p><img src="https://shop.example/x.png"><a href="#">x</a><a href="https://shop.example/">y</a>',
-  });
-  const { id } = await contact();
-  const before = sink.taken.length;
-  const preview = async (query = ""): Promise<Any> =>
-    (await api("GET", `emails/${emailId}/preview${query}`)).body;
-  const of = await preview(`?contactId=${id}`);
-  assert.equal(of.subject, "Hello Ada");
-  assert.match(of.html, /<p>Ada<\/p>/);
-  assert.deepEqual(of.links, [
-    { url: "#", tracked: false },
-    { url: "https://shop.example/", tracked: true },
-  ]);
-  assert.deepEqual(
-    of.warnings.map(({ code }: Any) => code),
-    ["no_unsubscribe", "image_without_alt", "empty_link"],
-  );
-  assert.equal((await preview()).subject, "Hello [First Name]");
-  assert.equal((await api("GET", `emails/${emailId}/preview?contactId=2000000000`)).status, 404);
-  assert.equal((await api("GET", `emails/${emailId}/preview?contactId=x`)).status, 400);
-  const [row] = await stack.query(
-    `select count(*)::int as sends from content.sends where email_id = ${emailId}`,
-  );
-  assert.deepEqual([row?.sends, sink.taken.length], [0, before]);
-});
-
 test("a reply proves that a mail was read, and is no open", async () => {
   const emailId = await email();
   const { id } = await contact();

@@ -58,6 +58,7 @@ export const jsonMembers: Record<string, Schema> = {
   "Email.utmTags": OBJECT_OR_LIST,
   "Email.variantChildren": arrayOf(OBJECT),
   "Email.variantSettings": OBJECT_OR_LIST,
+  "Email.warnings": arrayOf(closed({ code: TEXT, message: TEXT })),
   "EventLog.metadata": OBJECT_OR_LIST,
   "EventLogEdit.metadata": OBJECT_OR_LIST,
   "FocusItem.properties": OBJECT_OR_LIST,

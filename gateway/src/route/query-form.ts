@@ -1,4 +1,6 @@
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { badRequest } from "@tidings/rpc/fault";
+import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { type ListLimits, type ListParameters, readListParameters } from "../rest/list-query.ts";
 import { ID_MAX } from "../rest/path-id.ts";
 import type { Query } from "../rest/query.ts";
@@ -157,4 +159,11 @@ export function idIn(name: string, value: unknown): number {
   const id = Number(value);
   if (typeof value === "string" && Number.isInteger(id) && id >= 1 && id <= ID_MAX) return id;
   throw badRequest(`${name} is a whole number from 1 to ${ID_MAX}.`);
+}
+
+/** A date and time in a query. Throws INVALID_ARGUMENT for any other text. */
+export function timeIn(name: string, value: unknown): Timestamp {
+  const milliseconds = typeof value === "string" ? parseDateText(value) : undefined;
+  if (milliseconds === undefined) throw badRequest(`${name} is ${DATE_FORMS}.`);
+  return timestampFromMs(milliseconds);
 }

@@ -1,3 +1,4 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { EmailMethodService, EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import type { SendProgress } from "@tidings/proto/tidings/content/v1/ledger";
 import { EmailTestSchema } from "@tidings/proto/tidings/content/v1/variant_test";
@@ -5,7 +6,7 @@ import { jsonBytes, parseJson } from "@tidings/resource/json-member";
 import { jsonAnswer } from "../route/answer.ts";
 import { idInMember, objectBody } from "../route/body-form.ts";
 import { entityId, uuid } from "../route/parameter.ts";
-import { idIn, type QueryForm } from "../route/query-form.ts";
+import { idIn, type QueryForm, timeIn } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import { sentMembers } from "./broadcast-json.ts";
@@ -51,11 +52,13 @@ const DRY_RUN_BODY = objectBody({
   type: "object",
   properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER },
 });
+const WARNINGS = arrayOf(closed({ code: TEXT, message: TEXT }));
 const DRY_RUN = jsonAnswer(
   closed({
     wouldSend: COUNT,
     excluded: { type: "object", additionalProperties: COUNT },
     samples: arrayOf(closed({ contactId: COUNT, address: TEXT, variant: COUNT })),
+    warnings: WARNINGS,
   }),
 );
 const PREVIEW = jsonAnswer(
@@ -63,18 +66,32 @@ const PREVIEW = jsonAnswer(
     ...{ subject: TEXT, html: TEXT, text: TEXT, bytes: COUNT },
     headers: arrayOf(closed({ name: TEXT, value: TEXT })),
     links: arrayOf(closed({ url: TEXT, tracked: { type: "boolean" } })),
-    warnings: arrayOf(closed({ code: TEXT, message: TEXT })),
+    warnings: WARNINGS,
   }),
 );
-const PREVIEW_QUERY: QueryForm<{ contactId: number }> = {
+const PREVIEW_QUERY: QueryForm<{ contactId: number; variantId: number; on?: Timestamp }> = {
   parameters: [
     {
       name: "contactId",
       description: "The contact; nobody in particular when absent",
       schema: { type: "integer", minimum: 1 },
     },
+    {
+      name: "variant",
+      description: "A variant or translation of the email, shown in its place",
+      schema: { type: "integer", minimum: 1 },
+    },
+    {
+      name: "on",
+      description: "The time at which the email is shown; now when absent",
+      schema: { type: "string", format: "date-time" },
+    },
   ],
-  read: ({ contactId }) => ({ contactId: idIn("contactId", contactId) }),
+  read: ({ contactId, variant, on }) => ({
+    contactId: idIn("contactId", contactId),
+    variantId: idIn("variant", variant),
+    ...(on !== undefined && { on: timeIn("on", on) }),
+  }),
 };
 const EXPLANATION = jsonAnswer(
   closed({
@@ -217,11 +234,14 @@ export function emailRoutes({ clients, limits }: RoutesContext): Route[] {
       budget: "batch",
       answer: DRY_RUN,
       async handle({ parameters: { id }, body, options }) {
-        const { wouldSend, excluded, samples } = await emails.dryRunEmail(
+        const { wouldSend, excluded, samples, warnings } = await emails.dryRunEmail(
           { id, ...sentMembers(body, ["lists", "limit"]) },
           options,
         );
-        return { wouldSend, excluded: parseJson(excluded), samples: parseJson(samples) };
+        return {
+          ...{ wouldSend, excluded: parseJson(excluded) },
+          ...{ samples: parseJson(samples), warnings: parseJson(warnings) },
+        };
       },
     }),
     ...broadcasts,

@@ -254,11 +254,12 @@ export const migrations: Migrations = {
   "0091_leases_of_sends": statements(...LEASES_OF_SENDS),
   "0096_visits_of_held_clicks": statements(...VISITS_OF_HELD_CLICKS),
   "0098_withheld_proofs": statements(...WITHHELD_PROOFS),
+  "0102_spam_of_contacts": statements(...SPAM_OF_CONTACTS),
   "0105_send_permits": statements(...SEND_PERMITS),
   "0106_continued_sends": statements(
     "alter table emails add column continue_sending boolean not null default false",
     // It began by itself.
     "alter table broadcasts add column is_scheduled boolean not null default false",
   ),
-  "0102_spam_of_contacts": statements(...SPAM_OF_CONTACTS),
+  "0110_email_warnings": statements("alter table emails add column warnings jsonb not null default '[]'"),
 };

@@ -34,6 +34,16 @@ const countStatement = prepared(
 /** Machines change no counter; a person who may not be known changes the first. */
 function count(transaction: Transaction, downloads: Download[], unique: ReadonlySet<Download>): void {
   const counted = downloads.filter((download) => download.verdict !== "machine" && isDelivered(download));
-  const sums = sumVisits(counted, unique, ({ assetId: id }) => ({ id }));
+  countDownloads(
+    transaction,
+    sumVisits(counted, unique, ({ assetId: id }) => ({ id })),
+  );
+}
+
+/** Adds downloads to the counters of their assets. */
+export function countDownloads(
+  transaction: Transaction,
+  sums: { id: number; hits: number; unique_hits: number }[],
+): void {
   if (sums.length > 0) transaction.execute(countStatement, [JSON.stringify(sums)]);
 }

@@ -8,6 +8,7 @@ import { repository } from "@tidings/resource/repository";
 import type { Changed, Repository, ResourceContext } from "@tidings/resource/repository-options";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
+import { type Attachable, attachableAssets, attachmentProblem } from "../asset/attachable.ts";
 import { checkVariantSettings, type Family, family } from "../family/family.ts";
 import { type MakeWinner, winnerMaker } from "../family/make-winner.ts";
 import { EMAIL_SHOWN } from "../family/references.ts";
@@ -15,6 +16,7 @@ import { checkUtmTags } from "../family/utm-tags.ts";
 import { restartTests } from "../family/variant-test.ts";
 import { keepFamily } from "../send/email-family.ts";
 import { EMAIL_SCHEDULE } from "../send/schedule.ts";
+import { checkTexts, type ReadMembers, readMembers } from "./email-texts.ts";
 
 const TOKENS_MAX = 100;
 const HEADERS_MAX = 50;
@@ -32,9 +34,13 @@ export function emails(context: ResourceContext): { rows: Repository<Email>; mak
     await restart(transaction, changes);
     EMAIL_SCHEDULE.plan(transaction, changes, context.database.now());
   };
-  const rows = repository<Email, Family>(context, EmailSchema, {
+  const rows = repository<Email, Loaded>(context, EmailSchema, {
     listed: variants.listed,
-    load: (transaction, _call, messages, ids) => variants.load(transaction, ids, messages),
+    load: async (transaction, _call, messages, ids) => ({
+      family: await variants.load(transaction, ids, messages),
+      members: await readMembers(messages),
+      attachable: await attachableAssets(transaction, messages.flatMap(assetsOf)),
+    }),
     prepare(draft, { before, loaded }) {
       // An email to single contacts has no segments.
       if (draft.emailType !== "list") Object.assign(draft, { lists: [], excludedLists: [] });
@@ -45,10 +51,12 @@ export function emails(context: ResourceContext): { rows: Repository<Email>; mak
         ...checkVariantSettings(draft, { hasTestShare: true }),
         ...checkDynamicContent(draft),
         ...checkHeaders(draft),
+        ...checkTexts(draft, before, loaded.members),
+        ...checkAttachments(draft, before, loaded.attachable),
         ...(draft.emailType === "list" && draft.lists.length === 0
           ? [notValid("lists", "At least one contact segment is required.")]
           : []),
-        ...variants.check(draft, before, loaded),
+        ...variants.check(draft, before, loaded.family),
       ];
     },
     needs: ({ dynamicContent }) => thingsNamed(jsonOf(dynamicContent)),
@@ -59,6 +67,31 @@ export function emails(context: ResourceContext): { rows: Repository<Email>; mak
     ...{ changed, show: variants.show, swapped: keepFamily },
   });
   return { rows, makeWinner };
+}
+
+interface Loaded {
+  family: Family;
+  members: ReadMembers;
+  attachable: Attachable;
+}
+
+function assetsOf(email: Email | undefined): number[] {
+  return email?.assetAttachments.map(({ id }) => id) ?? [];
+}
+
+/** Assets that stay are not judged again: they may be unpublished meanwhile. */
+function checkAttachments(
+  draft: Email,
+  before: Email | undefined,
+  { files, missing }: Attachable,
+): Violation[] {
+  const ids = assetsOf(draft);
+  const added = ids.filter((id) => !assetsOf(before).includes(id));
+  const problem = attachmentProblem({
+    files: added.length > 0 ? files.filter(({ id }) => ids.includes(id)) : [],
+    missing: new Map([...missing].filter(([id]) => added.includes(id))),
+  });
+  return problem ? [notValid("assetAttachments", problem)] : [];
 }
 
 /** Members that become header fields are one line (RFC 5322, 2.2). */

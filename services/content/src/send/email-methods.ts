@@ -3,16 +3,13 @@ import { type Database, prepared, queryable } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
-import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import type { Email, EmailMethodService } from "@tidings/proto/tidings/content/v1/email";
-import { isNothing, jsonBytes, jsonOf, notValid } from "@tidings/resource/json-member";
+import { jsonBytes } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
-import type { Call } from "@tidings/rpc/call";
 import type { RpcClient } from "@tidings/rpc/client";
 import type { Handlers } from "@tidings/rpc/definition";
-import { conflict, invalid, notFound } from "@tidings/rpc/fault";
-import { textOf } from "@tidings/runtime/plain-text";
+import { notFound } from "@tidings/rpc/fault";
 import type { MakeWinner } from "../family/make-winner.ts";
 import type { LinkPreview } from "../web/preview.ts";
 import { sendAwaiter } from "./await-sends.ts";
@@ -23,18 +20,17 @@ import { chooseContact } from "./choose-contact.ts";
 import type { AskContactable } from "./contactable.ts";
 import { dryRun } from "./dry-run.ts";
 import { FAMILY_OF } from "./email-family.ts";
-import { presentRevision } from "./email-revision.ts";
 import { readEmailTest } from "./email-test.ts";
 import { explainSend } from "./explain-send.ts";
 import { ledgerMethods } from "./ledger.ts";
 import { NO_TRANSPORT } from "./mail-parts.ts";
-import { notWritten } from "./not-written.ts";
-import { previewMail } from "./preview-mail.ts";
+import { type PreviewOptions, warningsOfEmail } from "./preview-mail.ts";
+import { previewMethods } from "./preview-methods.ts";
+import { readAttachments } from "./read-attachments.ts";
 import { readCount, readLists, readSegmentSend } from "./read-segments.ts";
 import { readTest } from "./read-test.ts";
 import { readTokens } from "./read-tokens.ts";
 import type { RecordOpen } from "./record-opens.ts";
-import type { UnsentOptions } from "./render-unsent.ts";
 import { requireContact } from "./require-contact.ts";
 
 export interface EmailMethodOptions {
@@ -47,7 +43,7 @@ export interface EmailMethodOptions {
   recordOpen: RecordOpen;
   makeWinner: MakeWinner<Email>;
   linkPreview: LinkPreview;
-  rendering: UnsentOptions;
+  preview: PreviewOptions;
   /** Is there a way for mails to leave? */
   hasTransport: boolean;
   /** Called once a send is chosen. */
@@ -65,7 +61,6 @@ const REFUSALS: Record<string, string> = {
   manual: "Contact was marked as one to not be emailed.",
   suppressed: "The address is one to not be emailed.",
 };
-const ATTACHMENTS_MAX = 100;
 
 /** The methods of emails beyond the standard ones, but for those about notices. */
 export type SendMethods = Omit<Handlers<typeof EmailMethodService>, "sendTestEmail">;
@@ -79,11 +74,12 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
   });
   return {
     ...ledgerMethods(options),
+    ...previewMethods(options),
     async sendEmailToContact({ id, contactId, tokens, assetAttachments }, call) {
       await rows.get(id, call);
       await requireContact(findVisible, contactId, call);
       const values = readTokens(tokens);
-      const attachments = await readAttachments(assetAttachments, findVisible, call);
+      const attachments = await readAttachments(assetAttachments, options, call);
       if (!options.hasTransport) return { hash: "", refusal: NO_TRANSPORT };
       const { refusal } = await askContactable("email", contactId);
       if (refusal === "not_found") throw notFound();
@@ -134,30 +130,18 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
         ...{ segmentIds, excludedSegmentIds, recipientsMax },
       };
       const { wouldSend, excluded, samples } = await dryRun(options, asked, call.deadlineMs);
+      const warnings = await warningsOfEmail(id, options.preview);
       const ids = samples.map(({ contactId }) => contactId);
       const visible = ids.length > 0 ? await findVisible(ContactSchema, ids, call) : new Set<number>();
       const shown = samples.filter(({ contactId }) => visible.has(contactId));
-      return { wouldSend, excluded: jsonBytes(excluded), samples: jsonBytes(shown) };
+      return {
+        ...{ wouldSend, excluded: jsonBytes(excluded) },
+        ...{ samples: jsonBytes(shown), warnings: jsonBytes(warnings) },
+      };
     },
     getBroadcast: broadcasts.get,
     listBroadcasts: broadcasts.list,
     controlBroadcast: broadcasts.control,
-    async previewEmail({ id, contactId }, call) {
-      const { emailType } = await rows.get(id, call);
-      if (contactId > 0) await requireContact(findVisible, contactId, call);
-      const revision = await presentRevision(database, id);
-      if (!revision) throw notFound();
-      const isBulk = emailType === "list";
-      const shown = { contactId: contactId || undefined, isBulk, now: database.now() };
-      const preview = await previewMail(revision, shown, options.rendering).catch(notWritten);
-      if ("reason" in preview) throw conflict(preview.reason);
-      const { subject, html, text, bytes, links, warnings } = preview;
-      const headers = preview.headers.map(([name, value]) => ({ name, value }));
-      return {
-        ...{ subject, html, text, bytes, headers: jsonBytes(headers) },
-        ...{ links: jsonBytes(links), warnings: jsonBytes(warnings) },
-      };
-    },
     async linkEmailPreview(request, call) {
       await rows.get(request.id, call);
       return options.linkPreview("email", request, call);
@@ -165,7 +149,7 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
     async explainSend({ id, contactId }, call) {
       await rows.get(id, call);
       await requireContact(findVisible, contactId, call);
-      const { contacts } = options.rendering;
+      const { contacts } = options.preview.rendering;
       const asked = { emailId: id, contactId };
       const explained = await explainSend({ database, contacts, askContactable }, asked, call.deadlineMs);
       if (!explained) throw notFound();
@@ -182,26 +166,4 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       return progress;
     },
   };
-}
-
-async function readAttachments(
-  json: Uint8Array,
-  findVisible: FindVisible,
-  call: Call,
-): Promise<number[] | undefined> {
-  const sent = jsonOf(json);
-  if (isNothing(sent)) return undefined;
-  const ids = Array.isArray(sent) ? sent.map((id) => Number(textOf(id))) : [];
-  if (
-    !Array.isArray(sent) ||
-    ids.length > ATTACHMENTS_MAX ||
-    !ids.every((id) => Number.isInteger(id) && id > 0 && id < 2 ** 31)
-  )
-    throw invalid([
-      notValid("assetAttachments", `It is a list of at most ${ATTACHMENTS_MAX} ids of assets.`),
-    ]);
-  const visible = ids.length > 0 ? await findVisible(AssetSchema, ids, call) : new Set<number>();
-  const missing = ids.find((id) => !visible.has(id));
-  if (missing !== undefined) throw invalid([notValid("assetAttachments", `There is no asset ${missing}.`)]);
-  return ids;
 }

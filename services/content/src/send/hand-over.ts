@@ -28,6 +28,8 @@ export interface SendOutcome {
   address?: string | undefined;
   /** The values that it was made of, as JSON. */
   mailValues?: string | undefined;
+  /** The assets that were attached. */
+  assetIds?: number[] | undefined;
   /** Another attempt of the same kind is counted. */
   isAttempt: boolean;
   /** There is no such mailbox: no other mail to the address would arrive. */
@@ -40,6 +42,10 @@ interface WrittenMessage {
   address: string;
   /** The values that it was made of, where they are to be kept. */
   mailValues?: string | undefined;
+  /** The assets that are attached. */
+  assetIds?: number[];
+  /** Names the attachments that are missing in it; undefined where it is whole. */
+  note?: string | undefined;
 }
 
 export interface MessageSenderOptions<S extends Claimed, W extends WrittenMessage> {
@@ -84,7 +90,7 @@ export function messagePreparer<S extends Claimed, W extends WrittenMessage>({
       .catch(decided);
     if ("state" in written) return written;
     const { message } = written;
-    const { address, mailValues } = message;
+    const { address, mailValues, assetIds, note } = message;
     return async (begin, turn) => {
       const wait = await turn?.waitFor(address);
       if (wait) return { ...waiting(wait), address };
@@ -96,8 +102,9 @@ export function messagePreparer<S extends Claimed, W extends WrittenMessage>({
       const begun = await begin(isBulk(send) ? contactable.limit : undefined);
       if (begun === "lost") return undefined;
       if (begun === "limited") return { ...DEFERRED, reason: "frequency", address };
-      const outcome = await handOver(message, contactable.isFresh);
-      return { ...outcomeOf(outcome, send), address, mailValues };
+      const outcome = outcomeOf(await handOver(message, contactable.isFresh), send);
+      const reason = outcome.state === SendState.SENT ? note : outcome.reason;
+      return { ...outcome, reason, address, mailValues, assetIds };
     };
   };
 }

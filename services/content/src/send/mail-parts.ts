@@ -1,4 +1,3 @@
-import type { MailAttachment } from "@tidings/mail/attachment";
 import { failoverTransport } from "@tidings/mail/failover-transport";
 import type { MailTransport } from "@tidings/mail/mail-transport";
 import { openTransport, type TransportUrl } from "@tidings/mail/open-transport";
@@ -8,7 +7,7 @@ import type { FileStore } from "../file/store.ts";
 import { knownContacts } from "../visit/known-contact.ts";
 import type { PageAddresses } from "../web/page-address.ts";
 import { rowIdOf } from "../web/row-id.ts";
-import { attachmentReader } from "./attachments.ts";
+import { attachmentReader, type ReadAttachments } from "./attachments.ts";
 import type { UsualSender } from "./compose-send.ts";
 import { type AskContactable, contactableAsker } from "./contactable.ts";
 import { fieldLabels } from "./field-labels.ts";
@@ -23,7 +22,7 @@ export interface MailParts {
   rendering: UnsentOptions;
   /** Writes mails of sends as they leave. */
   render: RenderSend;
-  attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
+  attachmentsOf: ReadAttachments;
   askContactable: AskContactable;
   /** Wakes the processes that send. */
   wake(): void;

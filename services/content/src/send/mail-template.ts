@@ -8,14 +8,10 @@ import { html } from "@tidings/runtime/html";
 import { inSteps, longWork } from "@tidings/runtime/long-work";
 import { utmParameters } from "../family/utm-tags.ts";
 import type { EmailRevision } from "./email-revision.ts";
+import { type MailTexts, mailTexts, mendTexts, tokenNames, type UnreadInMember } from "./mail-texts.ts";
 import { keyOf } from "./token-addresses.ts";
 import type { TrackLinks } from "./track-links.ts";
 
-/** The tokens of emails beside fields of contacts and dates (engines.md 6.7). */
-const NAMES =
-  `unsubscribe_text unsubscribe_url dnc_url webview_text webview_url tracking_pixel subject signature
-  ownerfield pagelink assetlink dynamiccontent trackedlink formfield`.split(/\s+/);
-const TOKEN_NAME = /^\w{1,64}$/;
 /** An attribute by which an author leaves a link as it is: `svc:disable-tracking`. */
 const UNTRACKED = /(?:^|:)disable-tracking$/;
 const FOLLOWED = /^(?:https?|ftps?):/i;
@@ -40,6 +36,8 @@ export interface MailTemplate {
   hasDates: boolean;
   /** The tokens of all of them, each once. */
   tokens: NamedToken[];
+  /** Tokens that cannot be read: their defaults stand in the texts. */
+  unread: UnreadInMember[];
 }
 
 export interface DynamicContent {
@@ -63,7 +61,8 @@ export async function compileMail(
   revision: EmailRevision,
   { given, trackLinks, hasPixel }: CompileOptions,
 ): Promise<MailTemplate> {
-  const names = new Set([...NAMES, ...given.filter((name) => TOKEN_NAME.test(name))]);
+  const names = tokenNames(given);
+  const { texts, unread } = await mendTexts(mailTexts(revision), names);
   const work = longWork();
   const compile = (text: string, kind: "text" | "header") => compileTemplate(text, kind, names);
   const compileTracked = async (text: string) => {
@@ -74,28 +73,18 @@ export async function compileMail(
     await work.pause();
     return compileHtml(tracked, names);
   };
-  const body = revision.customHtml?.trim() ? revision.customHtml : undefined;
-  const shown = body && withPreheader(hasPixel ? withPixel(body) : body, revision.preheaderText);
-  const contents = new Map<string, DynamicContent>();
-  for (const { tokenName, content, filters } of dynamicContents(revision)) {
-    const versions = await Promise.all(
-      filters.map(async (version) => ({
-        filters: readFilters(bytesOf(version.filters ?? [])),
-        template: await compileTracked(version.content ?? ""),
-      })),
-    );
-    contents.set(tokenName, { usual: await compileTracked(content), versions });
-    await work.pause();
-  }
-  const plain = revision.plainText?.trim() ? revision.plainText : await inSteps(htmlToText(body ?? ""));
+  const body = texts.customHtml;
+  const shown = body && shownHtml(body, texts.preheaderText, hasPixel);
+  const contents = await compileContents(texts, compileTracked);
+  const plain = texts.plainText ?? (await inSteps(htmlToText(body ?? "")));
   await work.pause();
   const compiled = {
-    subject: compile(revision.subject, "header"),
+    subject: compile(texts.subject, "header"),
     html: shown === undefined ? undefined : await compileTracked(shown),
     text: compile(plain, "text"),
-    fromAddress: compile(revision.fromAddress ?? "", "header"),
-    fromName: compile(revision.fromName ?? "", "header"),
-    headers: headersOf(revision).map(([name, value]): [string, Template] => [name, compile(value, "header")]),
+    fromAddress: compile(texts.fromAddress, "header"),
+    fromName: compile(texts.fromName, "header"),
+    headers: texts.headers.map(([name, value]): [string, Template] => [name, compile(value, "header")]),
     contents,
   };
   const inContents = [...contents.values()].flatMap(({ usual, versions }) => [
@@ -114,7 +103,25 @@ export async function compileMail(
     contactFields: [...new Set(all.flatMap(({ contactFields }) => contactFields))],
     hasDates: all.some(({ hasDates }) => hasDates),
     tokens: [...new Map(all.flatMap(({ tokens }) => tokens).map((token) => [keyOf(token), token])).values()],
+    unread,
   };
+}
+
+async function compileContents(
+  { dynamicContent }: MailTexts,
+  compile: (text: string) => Promise<Template>,
+): Promise<Map<string, DynamicContent>> {
+  const contents = new Map<string, DynamicContent>();
+  for (const { tokenName, content, versions } of dynamicContent) {
+    const compiled = await Promise.all(
+      versions.map(async ({ filters, content }) => ({
+        filters: readFilters(bytesOf(filters)),
+        template: await compile(content),
+      })),
+    );
+    contents.set(tokenName, { usual: await compile(content), versions: compiled });
+  }
+  return contents;
 }
 
 function filteredIn(contents: DynamicContent[]): string[] {
@@ -146,34 +153,19 @@ function withTrackedLinks(text: string, links: HtmlLink[], ids: ReadonlyMap<stri
   return tracked + text.slice(from);
 }
 
+/** The HTML of a mail: what its author wrote, with the preheader and the picture. */
+export function shownHtml(body: string, preheader: string, hasPixel: boolean): string {
+  return withPreheader(hasPixel ? withPixel(body) : body, preheader);
+}
+
 function withPixel(body: string): string {
   if (/\{tracking_pixel\}/.test(body)) return body;
   return atBodyEnd(body, '<img height="1" width="1" src="{tracking_pixel}" alt="">');
 }
 
 /** Mail programs show it beside the subject, and not in the mail. */
-function withPreheader(body: string, preheader: string | null): string {
+function withPreheader(body: string, preheader: string): string {
   if (!preheader) return body;
   const { markup } = html`<div style="display:none;max-height:0;overflow:hidden">${preheader}</div>`;
   return atBodyStart(body, markup);
-}
-
-function headersOf({ headers }: EmailRevision): [string, string][] {
-  return Array.isArray(headers) ? [] : Object.entries(headers);
-}
-
-interface WrittenContent {
-  tokenName: string;
-  content: string;
-  filters: { content?: string | null; filters?: unknown }[];
-}
-
-/** As the email was saved: `[{tokenName, content, filters: [{content, filters}]}]`, all of it optional. */
-function dynamicContents({ dynamicContent }: EmailRevision): WrittenContent[] {
-  if (!Array.isArray(dynamicContent)) return [];
-  return dynamicContent.map(({ tokenName, content, filters }) => ({
-    tokenName: String(tokenName ?? ""),
-    content: String(content ?? ""),
-    filters: Array.isArray(filters) ? filters : [],
-  }));
 }

@@ -1,6 +1,7 @@
 import { backgroundDeadline, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Result } from "@tidings/jobs/work";
+import { type AttachedMail, recordAttached } from "../asset/record-attached.ts";
 import type { SendOutcome } from "./hand-over.ts";
 import { keepMailValues } from "./mail-values.ts";
 import { moveOn } from "./move-on.ts";
@@ -43,6 +44,7 @@ export async function recordSends(
         bounced.map(({ job, outcome }) => bounceOf(job, outcome)),
       );
       keepMailValues(transaction, leftWithValues(results, rows));
+      await recordAttached(transaction, outbox, leftWithAssets(results, rows));
       moveOn(transaction, rows, wake);
       outbox.append(
         transaction,
@@ -63,6 +65,17 @@ function leftWithValues(
     const hash = hashes.get(job.id);
     const mayHaveLeft = state === SendState.SENT || state === SendState.UNKNOWN;
     return hash && values !== undefined && mayHaveLeft ? [{ hash, values }] : [];
+  });
+}
+
+/** Mails that went out with assets. */
+function leftWithAssets(results: Result<Send, SendOutcome>[], rows: Row[]): AttachedMail[] {
+  const sent = new Map(rows.flatMap((row) => (row.state === SendState.SENT ? [[row.id, row]] : [])));
+  return results.flatMap(({ job, outcome: { assetIds = [] } }) => {
+    const row = sent.get(job.id);
+    return row && assetIds.length > 0
+      ? { contactId: Number(row.contact_id), emailId: Number(row.email_id), assetIds }
+      : [];
   });
 }
 

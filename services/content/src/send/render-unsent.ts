@@ -21,9 +21,9 @@ interface Unsent {
 }
 
 /** A send that is none: what is signed in its links is nobody's. */
-const NO_SEND: LinkedSend = { hash: "00000000-0000-0000-0000-000000000000", contactId: 0, emailId: 0 };
+export const NO_SEND: LinkedSend = { hash: "00000000-0000-0000-0000-000000000000", contactId: 0, emailId: 0 };
 
-/** An email in a mail that is no send: a preview, or a mail to others than the contact. Its links are as they were written, and nothing is counted. */
+/** An email in a mail that is no send: one to others than the contact. Its links are as they were written, and nothing is counted. */
 export async function renderUnsent(
   revision: EmailRevision,
   unsent: Unsent,

@@ -12,6 +12,7 @@ import { DOWNLOADS } from "../asset/record-downloads.ts";
 import type { ContentConfig } from "../config.ts";
 import type { MakeWinner } from "../family/make-winner.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
+import { fieldAliases } from "../visit/field-aliases.ts";
 import { judgedFactRecorder } from "../visit/record-facts.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { LinkPreview } from "../web/preview.ts";
@@ -90,7 +91,10 @@ export function openSends(
       recordOpen,
       makeWinner,
       linkPreview,
-      rendering,
+      preview: {
+        ...{ database, rendering, publicUrl: config.PUBLIC_URL },
+        ...{ dkimKeys: config.MAIL_DKIM_KEYS, knownFields: fieldAliases(database) },
+      },
       hasTransport: way !== undefined,
       wake,
     }),

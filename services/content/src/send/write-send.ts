@@ -1,5 +1,5 @@
 import type { Database } from "@tidings/database/database";
-import type { MailAttachment } from "@tidings/mail/attachment";
+import type { ReadAttachments } from "./attachments.ts";
 import { composeSend, SendRefused, type UsualSender, type WrittenSend } from "./compose-send.ts";
 import type { MailLinks } from "./mail-links.ts";
 import type { RenderSend } from "./render-send.ts";
@@ -12,7 +12,7 @@ export const SEND_FIELD = "X-Tidings-Send";
 export interface WriteSendOptions extends UsualSender {
   database: Database;
   render: RenderSend;
-  attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
+  attachmentsOf: ReadAttachments;
   links: MailLinks;
   /** Headers by which a provider names the send in its reports. */
   marks(hash: string): [string, string][];
@@ -22,10 +22,11 @@ export interface WriteSendOptions extends UsualSender {
 export async function writeSend(
   { database, links, marks, render, attachmentsOf, ...sender }: WriteSendOptions,
   send: Send,
-): Promise<WrittenSend & { mailValues: string | undefined }> {
+): Promise<WrittenSend & { mailValues: string | undefined; note: string | undefined; assetIds: number[] }> {
   const { mail, revision, address: present, values } = await render(send);
   const address = send.address ?? present;
   if (address === "") throw new SendRefused("The contact has no email address.");
+  const { attachments, note, assetIds } = await attachmentsOf(send.attachments ?? revision.assetAttachments);
   const written = await composeSend(
     {
       ...mail,
@@ -35,11 +36,11 @@ export async function writeSend(
       bcc: revision.bccAddress,
       to: [{ name: "", address }],
       headers: [...headersOf(mail.headers, send, links), ...marks(send.hash)],
-      attachments: await attachmentsOf(send.attachments ?? revision.assetAttachments),
+      attachments,
     },
     { ...sender, now: database.now() },
   );
-  return { ...written, mailValues: values };
+  return { ...written, mailValues: values, note, assetIds };
 }
 
 /** The headers of the mail of a send: a field of ours stands once, whatever the author of the email wrote. */
