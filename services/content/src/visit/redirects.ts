@@ -22,6 +22,7 @@ export interface Redirect {
 /** The name of a tracked link in its address: 100 random bits. */
 const REDIRECT_ID = /^[0-9a-f]{25}$/;
 const KNOWN_MAX = 10_000;
+const REMEMBERED_MS = 5_000;
 
 export function newRedirectId(): string {
   return randomBytes(13).toString("hex").slice(0, 25);
@@ -32,18 +33,28 @@ const findStatement = prepared(
   "select id, url from page_redirects where redirect_id = $1 and is_published",
 );
 
-/** Finds tracked links. Each replica remembers the latest ones, so that they lead on while the database is away. */
+/**
+ * Finds tracked links. Each replica remembers the latest ones, so that they lead on while the database is away. One that is remembered leads on at once, and
+ * is looked up again every five seconds: a link that was taken back ends within that time.
+ */
 export function redirectFinder(database: Database): (redirectId: string) => Promise<Redirect | undefined> {
-  const known = new LRUCache<string, Redirect>({ max: KNOWN_MAX });
+  const known = new LRUCache<string, Redirect & { readAt: number }>({ max: KNOWN_MAX });
+  const read = async (redirectId: string): Promise<Redirect | undefined> => {
+    const [row] = await database.query(findStatement, [redirectId], backgroundDeadline());
+    const redirect = row && { id: Number(row.id), url: row.url ?? "" };
+    if (redirect) known.set(redirectId, { ...redirect, readAt: performance.now() });
+    else known.delete(redirectId);
+    return redirect;
+  };
   return async (redirectId) => {
     if (!REDIRECT_ID.test(redirectId)) return undefined;
     const remembered = known.get(redirectId);
-    if (remembered) return remembered;
-    const [row] = await database.query(findStatement, [redirectId], backgroundDeadline());
-    if (!row) return undefined;
-    const redirect = { id: Number(row.id), url: row.url ?? "" };
-    known.set(redirectId, redirect);
-    return redirect;
+    if (!remembered) return read(redirectId);
+    if (performance.now() - remembered.readAt > REMEMBERED_MS) {
+      remembered.readAt = performance.now();
+      void read(redirectId).catch(() => undefined); // it leads on as it did
+    }
+    return remembered;
   };
 }
 
