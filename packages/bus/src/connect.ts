@@ -18,6 +18,8 @@ export interface Bus {
   replicas: number;
   /** The durables that the process may read by; undefined where it may by any. */
   durables: DurablePlace[] | undefined;
+  /** Of the program of this process: its durables are left to processes of a later one. */
+  version: number;
   isConnected(): boolean;
   /** Throws BusUnavailable when NATS has not been reached yet. */
   client(): BusClient;
@@ -39,6 +41,8 @@ export interface BusOptions extends NatsServer {
   replicas?: number;
   /** Any when absent. */
   durables?: DurablePlace[];
+  /** 0 when absent. */
+  version?: number;
 }
 
 /** The variables of a process that say where its bus is. */
@@ -73,7 +77,7 @@ const PING_INTERVAL_MS = 10_000;
  * Connects in the background and keeps the connection for ever: NATS may be away when the process starts, and later for
  * any length of time. Who needs it meanwhile gets BusUnavailable.
  */
-export function connectBus({ name, log, replicas = 1, durables, ...server }: BusOptions): Bus {
+export function connectBus({ name, log, replicas = 1, durables, version = 0, ...server }: BusOptions): Bus {
   const closing = new AbortController();
   const listeners: (() => void)[] = [];
   const nudges = new Map<string, () => void>();
@@ -137,6 +141,7 @@ export function connectBus({ name, log, replicas = 1, durables, ...server }: Bus
     log,
     replicas,
     durables,
+    version,
     isConnected: () => isConnected,
     client() {
       if (!client || !isConnected) throw new BusUnavailable("NATS cannot be reached");

@@ -13,6 +13,10 @@ export interface ConsumeOptions extends BatchOptions {
 }
 
 export interface Consumption {
+  /** Resolves once the durable is as this process defines it, or consumption ends before that. */
+  opened: Promise<void>;
+  /** Leaves what is not handled to other replicas, and begins anew: `isReadable` is asked again. */
+  restart(): void;
   /** Finishes the batch in flight; the rest is left to other replicas. */
   stop(): Promise<void>;
 }
@@ -46,8 +50,17 @@ export function consume(bus: Bus, options: ConsumeOptions): Consumption {
     throw new Error(`${key} is not declared by this process`);
   const stopping = new AbortController();
   const { signal } = stopping;
-  const running = consumeForEver(bus, options, signal);
+  const opened = Promise.withResolvers<void>();
+  let round = new AbortController();
+  const nextRound = () => {
+    round = new AbortController();
+    return AbortSignal.any([signal, round.signal]);
+  };
+  const running = consumeForEver(bus, options, { signal, nextRound, onOpened: opened.resolve });
+  void running.then(opened.resolve);
   return {
+    opened: opened.promise,
+    restart: () => round.abort(),
     stop() {
       stopping.abort();
       return running;
@@ -55,15 +68,28 @@ export function consume(bus: Bus, options: ConsumeOptions): Consumption {
   };
 }
 
-async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSignal): Promise<void> {
+interface Course {
+  /** Aborted at the end. */
+  signal: AbortSignal;
+  /** Aborted at the end, too, and where consumption is to begin anew. */
+  nextRound(): AbortSignal;
+  onOpened(): void;
+}
+
+async function consumeForEver(
+  bus: Bus,
+  options: ConsumeOptions,
+  { signal, nextRound, onOpened }: Course,
+): Promise<void> {
   let messages: ConsumerMessages | undefined;
   let waits = 0;
   bus.onConnected(() => messages?.stop());
   while (!signal.aborted) {
     try {
-      await consumeOnce(bus, options, signal, (opened) => {
+      await consumeOnce(bus, options, nextRound(), (opened) => {
         messages = opened;
         waits = 0;
+        onOpened();
         // A loss that the status does not report is noticed by missing heartbeats.
         restartWithout(opened).catch(() => undefined);
       });
@@ -101,7 +127,8 @@ async function consumeOnce(
 ): Promise<void> {
   const { durable } = options;
   const stream = await streamToRead(bus, durable.stream);
-  if (!(await options.isReadable(stream))) throw new BusUnavailable(`${stream.name} is of another time`);
+  if (!(await options.isReadable(stream)))
+    throw new BusUnavailable(`${stream.name} is not for this process to read now`);
   await ensureDurable(bus, durable, IN_FLIGHT_MAX);
   const consumer = await bus.client().jetstream.consumers.get(durable.stream.name, durable.name);
   const arrived: JsMsg[] = [];

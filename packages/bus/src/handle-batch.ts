@@ -112,6 +112,7 @@ async function insist<T>(
     try {
       return { value: await work() };
     } catch (reason) {
+      if (signal.aborted) return { reason };
       const isOutage = reason instanceof BusUnavailable || options.isOutage(reason);
       failures.inc({ durable, cause: isOutage ? "outage" : "events" });
       const fields = { err: reason, durable, events, tries };
@@ -119,7 +120,7 @@ async function insist<T>(
         fields,
         isOutage ? "events wait for what their handler needs" : "events could not be handled",
       );
-      if (!isOutage || signal.aborted) return { reason };
+      if (!isOutage) return { reason };
     }
     await backOff(tries, signal);
     if (signal.aborted) return { reason: signal.reason };

@@ -90,7 +90,7 @@ const fieldsStatement = prepared(
 
 const buildsStatement = prepared(
   "definitions_built",
-  "select count(*) as built from projection_builds where name in ('fields', 'point_triggers') and done_at is not null",
+  "select count(*) as built from projection_builds where name in ('fields', 'point_triggers') and (done_at is not null or is_beside)",
 );
 const BUILDS = 2;
 

@@ -23,6 +23,14 @@ export const messagingMigrations: Record<string, Migration> = {
     "alter table dead_letter add column retry_at timestamptz",
     "create index dead_letter_retry_at on dead_letter (consumer, id) where retry_at is not null",
   ),
+  // The latest version that reads a durable, and when a process of it was last there.
+  "0000_messaging_readers": statements(
+    `create table durable_readers (
+      durable text primary key, version integer[] not null, seen_at timestamptz not null default now(),
+      -- An earlier version read the durable after a later one.
+      has_fallen boolean not null
+    )`,
+  ),
   // Answers to calls with an idempotency key, sealed. A partition for each of three days, in turn: today's, yesterday's, and one to be emptied.
   "0000_kept_answers": statements(
     `create table kept_answers (slot smallint not null, id bytea not null, sealed bytea not null, primary key (slot, id))

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import { Client, Pool } from "pg";
-import { backgroundDeadline, type Database } from "./database.ts";
+import { backgroundDeadline, type Database, prepared } from "./database.ts";
 import { messagingMigrations } from "./messaging-migrations.ts";
 import { scramVerifier } from "./scram-verifier.ts";
 
@@ -54,6 +54,18 @@ export async function isMigrated(database: Database, migrations: Migrations): Pr
   const rows = await database.query({ text: "select name from kysely_migration" }, [], backgroundDeadline());
   const applied = new Set(rows.map(({ name }) => name));
   return Object.keys(allMigrations(migrations)).every((name) => applied.has(name));
+}
+
+/** The number of migrations that a program knows: a later version of it knows more. */
+export function versionOf(migrations: Migrations): number {
+  return Object.keys(allMigrations(migrations)).length;
+}
+
+/** Is the schema of this version, and not of a later one? */
+export async function isLatest(database: Database, migrations: Migrations): Promise<boolean> {
+  const statement = prepared("migrations_count", "select count(*) from kysely_migration");
+  const [row] = await database.query(statement, [], backgroundDeadline());
+  return Number(row?.count) <= versionOf(migrations);
 }
 
 function allMigrations(migrations: Migrations): Migrations {

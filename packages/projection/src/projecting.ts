@@ -1,4 +1,5 @@
 import type { Bus } from "@tidings/bus/connect";
+import type { Consumption } from "@tidings/bus/consume";
 import type { Event } from "@tidings/bus/event";
 import { backgroundDeadline, type Database } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
@@ -12,7 +13,7 @@ import { openBeside } from "./beside.ts";
 import { buildingSource } from "./building.ts";
 import { projectionDurable } from "./durable.ts";
 import { isKept, nameOf, type Projection } from "./projection.ts";
-import { type ListFacts, type ListSnapshots, startRebuilding } from "./rebuild.ts";
+import { type ListFacts, type ListSnapshots, restartBuilds, startRebuilding } from "./rebuild.ts";
 
 export interface ProjectionOptions {
   /** The name of this process. */
@@ -24,6 +25,8 @@ export interface ProjectionOptions {
   /** Ask owners for their entities and facts. */
   listSnapshots: ListSnapshots;
   listFacts: ListFacts;
+  /** False once the schema is of a later version, whose processes build projections; always true when absent. */
+  isCurrent?: (() => Promise<boolean>) | undefined;
   /** Called for each batch. */
   keeping?: (() => Keeping) | undefined;
 }
@@ -38,19 +41,13 @@ export interface Keeping {
 
 /** Keeps replicas up to date: a durable for each stream of another service, and a build for each replica that is not there yet. */
 export function startProjecting(options: ProjectionOptions): { stop(): Promise<void> } {
-  const { service, database, bus, projections } = options;
+  const { database, projections } = options;
   const owners = new Set(projections.map(({ owner }) => owner));
-  const consumptions = [...owners].map((owner) => {
-    const durable = projectionDurable(service, owner);
-    const subjects = subjectsOf(projections.filter((projection) => projection.owner === owner));
-    return consumeEvents({
-      database,
-      bus,
-      durable: { ...durable, subjects },
-      handle: (events) => project(options, durable.name, events),
-    });
-  });
-  const rebuilding = startRebuilding(options, (events) => project(options, undefined, events));
+  const consumptions = new Map([...owners].map((owner) => [owner, consumeOwner(options, owner)]));
+  const rebuilding = startRebuilding(
+    { ...options, opened: async (owner) => consumptions.get(owner)?.opened },
+    (events) => project(options, undefined, events),
+  );
   askOwnersThrough(
     database,
     ownerAsker(options, (events) => project(options, undefined, events)),
@@ -59,10 +56,24 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
   return {
     async stop() {
       unwatch();
+      await Promise.all([...consumptions.values()].map((consumption) => consumption.stop()));
       await rebuilding.stop();
-      await Promise.all(consumptions.map((consumption) => consumption.stop()));
     },
   };
+}
+
+function consumeOwner(options: ProjectionOptions, owner: string): Consumption {
+  const { service, database, bus } = options;
+  const projections = options.projections.filter((projection) => projection.owner === owner);
+  const durable = projectionDurable(service, owner);
+  const consumer = {
+    database,
+    bus,
+    durable: { ...durable, subjects: subjectsOf(projections) },
+    handle: (events: Event[]) => project(options, durable.name, events),
+  };
+  const names = projections.flatMap((projection) => nameOf(projection) ?? []);
+  return consumeEvents(consumer, (transaction, hasFallen) => restartBuilds(transaction, names, hasFallen));
 }
 
 /** Each subject once, although several projections may keep its events. */

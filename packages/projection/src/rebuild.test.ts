@@ -64,11 +64,15 @@ const rowsOf = (database: Database) =>
   database.query({ text: "select id, title, version from categories order by id" }, [], Date.now() + 20_000);
 const forget = (text: string) => reader.query({ text }, [], Date.now() + 20_000);
 
-function startReader(listSnapshots: Parameters<typeof startProjecting>[0]["listSnapshots"]) {
+function startReader(
+  listSnapshots: Parameters<typeof startProjecting>[0]["listSnapshots"],
+  isCurrent?: () => Promise<boolean>,
+) {
   const options = { service: "campaign", database: reader, bus, log, projections: [categories(["stages"])] };
   return startProjecting({
     ...options,
     listSnapshots,
+    isCurrent,
     listFacts: async () => ({ events: [], next: undefined }),
   });
 }
@@ -173,6 +177,46 @@ test("a replica is built anew beside the live one, which answers meanwhile, whil
   );
   await second.stop();
   assert.deepEqual(await forget("select id from projected_beside"), []);
+});
+
+test("a process of an earlier version builds nothing once the schema is of a later one", async () => {
+  await forget("select begin_projection_beside('categories')");
+  let asked = 0;
+  const outdated = startReader(
+    async (...request) => {
+      asked += 1;
+      return fromOwner(...request);
+    },
+    async () => false,
+  );
+  await owned.create(message("Made meanwhile"), call());
+  await eventually(async () => assert.deepEqual(await rowsOf(reader), await rowsOf(owner)));
+  await outdated.stop();
+  assert.equal(asked, 0);
+  const current = startReader(fromOwner);
+  await eventually(async () => {
+    const [build] = await forget(
+      "select done_at is not null as done from projection_builds where name = 'categories'",
+    );
+    assert.equal(build?.done, "t");
+  });
+  await current.stop();
+});
+
+test("projections are built anew by a version whose durable an earlier version has read since", async () => {
+  await forget("update categories set color = 'forgotten' where id = (select min(id) from categories)");
+  await forget(
+    "update durable_readers set version = '{0,0}', has_fallen = true where durable = 'campaign-projection-content'",
+  );
+  const reading = startReader(fromOwner);
+  await eventually(async () => {
+    assert.deepEqual(await forget("select id from categories where color = 'forgotten'"), []);
+    const [build] = await forget(
+      "select is_beside from projection_builds where name = 'categories' and done_at is not null",
+    );
+    assert.equal(build?.is_beside, "f");
+  });
+  await reading.stop();
 });
 
 test("deleting a category publishes an event for each entity that loses it, in the same transaction", async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Event } from "@tidings/bus/event";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Snapshot } from "@tidings/proto/tidings/api/v1/snapshot";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
@@ -32,6 +33,9 @@ interface Rebuilding {
   projections: Projection[];
   listSnapshots: ListSnapshots;
   listFacts: ListFacts;
+  /** Resolves once the events of an owner come by subjects of this version, or consumption ended before that. */
+  opened(owner: string): Promise<void>;
+  isCurrent?: (() => Promise<boolean>) | undefined;
 }
 
 const PAGE = 500;
@@ -61,6 +65,27 @@ const openStatement = prepared(
   "projection_builds_open",
   "select name from projection_builds where name = any($1::text[]) and done_at is null",
 );
+
+const forgetBuiltStatement = prepared(
+  "projection_builds_forget",
+  `delete from projected_beside where name in (
+     select name from projection_builds where name = any($1::text[]) and (done_at is null or $2))`,
+);
+const restartStatement = prepared(
+  "projection_builds_restart",
+  `update projection_builds
+   set is_beside = is_beside or done_at is not null, after_id = 0, position = null, rows_read = 0, done_at = null, started_at = now()
+   where name = any($1::text[]) and (done_at is null or $2)`,
+);
+
+/**
+ * Called where a later version takes the projections over: an earlier one may have built a part of them without what is new. Where an earlier
+ * version had kept events after a later one, all of them are built anew.
+ */
+export function restartBuilds(transaction: Transaction, names: string[], hasFallen: boolean): void {
+  transaction.execute(forgetBuiltStatement, [names, hasFallen]);
+  transaction.execute(restartStatement, [names, hasFallen]);
+}
 
 /** A page of a build: its events, and where the next one begins. */
 interface Page {
@@ -118,6 +143,8 @@ async function untilDone(
   signal: AbortSignal,
 ): Promise<void> {
   const { log } = options;
+  // An event that the durable was not sent yet comes after the page that has its entity.
+  await options.opened(projection.owner);
   const fields = { projection: nameOf(projection), owner: projection.owner };
   for (let failures = 0; !signal.aborted; ) {
     try {
@@ -134,13 +161,14 @@ async function untilDone(
   }
 }
 
-/** Keeps the next page of a build, and ends it after the last one. Returns true when nothing is left to do. */
+/** Keeps the next page of a build, and ends it after the last one. Returns true when nothing is left for this process to do. */
 async function buildPage(
   options: Rebuilding,
   projection: Projection,
   keep: (events: Event[]) => Promise<void>,
 ): Promise<boolean> {
-  const { database } = options;
+  const { database, isCurrent } = options;
+  if ((await isCurrent?.()) === false) return true;
   const name = nameOf(projection);
   await database.query(beginStatement, [name], backgroundDeadline());
   const [build] = await database.query(readStatement, [name], backgroundDeadline());

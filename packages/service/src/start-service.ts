@@ -3,7 +3,7 @@ import { type Bus, busOptions, connectBus } from "@tidings/bus/connect";
 import { type DurablePlace, streamOf } from "@tidings/bus/streams";
 import { answerOnceIn, startForgettingAnswers } from "@tidings/commands/answer-once";
 import { type Database, openDatabase } from "@tidings/database/database";
-import { isMigrated, type Migrations } from "@tidings/database/migrate";
+import { isLatest, isMigrated, type Migrations, versionOf } from "@tidings/database/migrate";
 import { untilMigrated } from "@tidings/database/until-migrated";
 import { implementJobs } from "@tidings/jobs/job-service";
 import type { Jobs } from "@tidings/jobs/jobs";
@@ -107,7 +107,7 @@ export function startService<C extends ServiceConfig>(
     onStop("database", database.close);
     await untilMigrated(database, migrations, log);
     await database.ping().catch(() => false); // probes ask again for the time
-    const bus = connectBus({ ...busOptions(config), name, log, durables });
+    const bus = connectBus({ ...busOptions(config), name, log, durables, version: versionOf(migrations) });
     onStop("bus", bus.close);
     const outbox = createOutbox();
     const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf(name), log });
@@ -126,7 +126,8 @@ export function startService<C extends ServiceConfig>(
     if (projections.length > 0) {
       const lists = { listSnapshots: snapshotLister(upstreams), listFacts: factLister(upstreams) };
       const options = { service: name, database, bus, log, projections, keeping, ...lists };
-      onStop("projections", startProjecting(options).stop);
+      const isCurrent = () => isLatest(database, migrations);
+      onStop("projections", startProjecting({ ...options, isCurrent }).stop);
     }
     const lists = [implementSnapshots(snapshots), implementFacts(facts), implementVisible(visible)];
     if (shownJobs.length > 0) lists.push(implementJobs(database, shownJobs));
