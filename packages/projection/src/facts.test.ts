@@ -1,14 +1,20 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
 import { type Database, openDatabase } from "@tidings/database/database";
 import { stepJobs } from "@tidings/jobs/run-jobs";
 import { factEvents } from "@tidings/messaging/fact-events";
-import { factSource } from "@tidings/messaging/facts";
 import { ContactDeletedSchema, ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
-import { type PageHitSchema, PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
+import {
+  AssetDownloadsSchema,
+  type PageHitSchema,
+  PageHitsSchema,
+} from "@tidings/proto/tidings/content/v1/events";
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
@@ -16,7 +22,7 @@ import { contactFateJobs, contactFates } from "./contact-fate-jobs.ts";
 import { CONTACT_FATES, contactsByFate } from "./contact-fates.ts";
 import { facts } from "./facts.ts";
 import { project } from "./projecting.ts";
-import { type ListFacts, startRebuilding } from "./rebuild.ts";
+import { replica } from "./testing/hits.ts";
 
 /** The content service owns hits, by month, and the campaign service replicates them. */
 
@@ -44,6 +50,7 @@ before(async () => {
      grant all on all tables in schema content to tidings_template_content;
      set search_path to campaign;
      create table test_hits ${HITS}; alter table test_hits add primary key (id); create index on test_hits (contact_id);
+     create table test_downloads (id uuid primary key, contact_id integer not null, asset_id integer);
      ${CONTACT_FATES.join(";")};
      grant all on all tables in schema campaign to tidings_template_campaign`,
   );
@@ -59,20 +66,6 @@ const deadline = () => Date.now() + 20_000;
 const query = (database: Database, text: string, values: unknown[] = []) =>
   database.query({ text }, values, deadline());
 
-const replica = facts(PageHitsSchema, contactsByFate, {
-  subjects: ["tidings.content.page.hit"],
-  table: "test_hits",
-  columns: { id: "uuid", version: "integer", date_hit: "timestamptz", url: "text" },
-  rows: ({ hits }) =>
-    hits.map((hit) => ({
-      id: hit.id,
-      version: hit.version,
-      contact_id: hit.contactId,
-      date_hit: "2026-01-01T00:00:00Z",
-      url: hit.url,
-    })),
-  isListed: true,
-});
 const projections = [replica, contactFates];
 const keep = (events: Event[], consumer: string | undefined = "test") =>
   project({ database: reader, projections }, consumer, events);
@@ -173,7 +166,7 @@ test("no fact is left behind when it is written while its contact is merged", as
   }
 });
 
-test("a replica is built from the partitions of its owner while facts arrive, and goes on after a kill", async () => {
+test("a replica is built from the partitions of its owner while facts arrive, by processes that are killed meanwhile", async () => {
   await query(
     owner,
     `insert into test_hits select gen_random_uuid(), 1, 1 + n % 7, timestamptz '2025-12-20' + n * interval '3 hours', n::text
@@ -181,38 +174,13 @@ test("a replica is built from the partitions of its owner while facts arrive, an
   );
   await query(reader, "delete from test_hits");
   await query(reader, "delete from projection_builds where name = 'test_hits'");
-  const source = factSource(owner, {
-    type: PageHitsSchema.typeName,
-    table: "test_hits",
-    key: "id",
-    columns: ["version", "contact_id", "url"],
-    eventsOf: (rows) =>
-      eventsOf(
-        rows.map(({ id, version, contact_id, url }) => ({
-          id: id ?? "",
-          version: Number(version),
-          contactId: Number(contact_id),
-          url: url ?? "",
-        })),
-      ).map(({ payload }) => payload),
-  });
-  let pages = 0;
-  const listFacts: ListFacts = async (_owner, { type, after }) => {
-    assert.equal(type, source.type);
-    pages += 1;
-    return source.list({ after, pageSize: 90 }, deadline());
-  };
-  const start = () => {
-    const rebuilding = startRebuilding(
-      { database: reader, log, projections: [replica], listSnapshots: async () => [], listFacts },
-      (events) => keep(events, undefined),
-    );
-    after(() => rebuilding.stop());
-    return rebuilding;
-  };
-  const first = start();
-  await eventually(() => assert.ok(pages >= 2));
-  await first.stop();
+  for (const pages of [3, 10]) {
+    const builder = startBuilder();
+    await eventually(async () => assert.ok((await pagesRead()) >= pages));
+    builder.kill("SIGKILL");
+    await once(builder, "exit");
+    assert.ok((await pagesRead()) < 50, "the build was over before the kill");
+  }
   const [row] = await query(
     owner,
     "update test_hits set version = 2, url = 'changed' where id = (select min(id::text)::uuid from test_hits) returning *",
@@ -220,33 +188,79 @@ test("a replica is built from the partitions of its owner while facts arrive, an
   await keep(
     published({ id: row?.id ?? "", version: 2, contactId: Number(row?.contact_id), url: "changed" }),
   );
-  const second = start();
-  await eventually(async () => {
-    const [build] = await query(reader, "select done_at from projection_builds where name = 'test_hits'");
-    assert.ok(build?.done_at);
-  });
-  await second.stop();
-  const all = "select id, version, contact_id, url from test_hits order by id";
-  assert.deepEqual(await query(reader, all), await query(owner, all));
+  startBuilder();
+  await eventually(isBuilt, { timeoutMs: 20_000 });
+  assert.deepEqual(await query(reader, ALL), await query(owner, ALL));
+});
 
-  // Built anew beside the live rows, of which one is wrong and one was never there; contact 2 is merged meanwhile.
+test("a replica that is built anew beside the live one has what its owner has, whatever the versions of its rows", async () => {
   await query(
     reader,
-    "update test_hits set version = 7, url = 'wrong' where id = (select max(id::text)::uuid from test_hits)",
+    "update test_hits set url = 'wrong', contact_id = 5 where id = (select max(id::text)::uuid from test_hits)",
+  );
+  await query(
+    reader,
+    "update test_hits set version = 9, url = null where id = (select min(id::text)::uuid from test_hits)",
   );
   await query(reader, "insert into test_hits values (gen_random_uuid(), 1, 3, now(), 'never there')");
   await query(reader, "select begin_projection_beside('test_hits')");
-  const third = start();
+  const builder = startBuilder();
+  await eventually(async () => assert.ok((await pagesRead()) >= 3));
+  builder.kill("SIGKILL");
   await keep(merged(2, 3));
-  await eventually(async () => {
-    const [build] = await query(
-      reader,
-      "select done_at, is_beside from projection_builds where name = 'test_hits'",
-    );
-    assert.ok(build?.done_at);
-  });
-  await third.stop();
+  startBuilder();
+  await eventually(isBuilt, { timeoutMs: 20_000 });
   await doJobs();
   await query(owner, "update test_hits set contact_id = 3 where contact_id = 2");
-  assert.deepEqual(await query(reader, all), await query(owner, all));
+  assert.deepEqual(await query(reader, ALL), await query(owner, ALL));
 });
+
+test("facts without a version are replaced, too, where the owner has other values", async () => {
+  const downloads = facts(AssetDownloadsSchema, contactsByFate, {
+    subjects: [],
+    table: "test_downloads",
+    columns: { id: "uuid", asset_id: "integer" },
+    rows: (event) =>
+      event.downloads.map(({ id, contactId, assetId }) => ({ id, contact_id: contactId, asset_id: assetId })),
+    isListed: true,
+  });
+  const id = randomUUID();
+  await query(reader, "insert into test_downloads (id, contact_id) values ($1, 1)", [id]);
+  await query(reader, "insert into projection_builds (name) values ('test_downloads')");
+  await query(reader, "select begin_projection_beside('test_downloads')");
+  const message = create(AssetDownloadsSchema, { downloads: [{ id, contactId: 1, assetId: 7 }] });
+  await reader.transaction(deadline(), async (transaction) => {
+    downloads.beside?.keep(transaction, [
+      eventOf("content.asset.downloaded", toBinary(AssetDownloadsSchema, message)),
+    ]);
+    await downloads.beside?.replace(transaction);
+  });
+  assert.deepEqual(await query(reader, "select * from test_downloads"), [
+    { id, contact_id: "1", asset_id: "7" },
+  ]);
+});
+
+const ALL = "select id, version, contact_id, url from test_hits order by id";
+
+/** A process that builds; it is killed at the end. */
+function startBuilder() {
+  const script = fileURLToPath(new URL("./testing/build-hits.ts", import.meta.url));
+  const env = {
+    ...process.env,
+    OWNER_URL: testDatabase.url("content"),
+    READER_URL: testDatabase.url("campaign"),
+  };
+  const builder = spawn(process.execPath, [script], { env, stdio: "ignore" });
+  after(() => builder.kill("SIGKILL"));
+  return builder;
+}
+
+async function pagesRead(): Promise<number> {
+  const [build] = await query(reader, "select rows_read from projection_builds where name = 'test_hits'");
+  return Number(build?.rows_read);
+}
+
+async function isBuilt(): Promise<void> {
+  const [build] = await query(reader, "select done_at from projection_builds where name = 'test_hits'");
+  assert.ok(build?.done_at);
+}

@@ -42,7 +42,10 @@ export function facts<S extends DescMessage>(
   { subjects, table, columns, rows, isListed = false }: FactReplica<S>,
 ): Projection {
   const [, owner = ""] = schema.typeName.split(".");
-  const keep = prepared(`keep_${table}`, keepText(table, columns, contacts, SENT));
+  const keep = prepared(
+    `keep_${table}`,
+    keepText(table, columns, contacts, [SENT, newerText(table, columns)]),
+  );
   const { removeBeside, replaceBeside } = besideStatements(table, columns, contacts);
   return {
     owner,
@@ -81,20 +84,25 @@ export function facts<S extends DescMessage>(
 /** The facts of a statement's parameter. */
 const SENT = "json_to_recordset($1::json)";
 
-/** Inserts the facts of a source for the contacts that they belong to now, each in its highest version. */
+/** Of a fact that is there already the higher version stays. */
+function newerText(table: string, columns: Record<string, string>): string {
+  if (!("version" in columns)) return "do nothing";
+  const replaced = Object.keys(columns)
+    .filter((name) => name !== "id")
+    .map((name) => `${name} = excluded.${name}`);
+  return `do update set ${replaced.join(", ")} where ${table}.version < excluded.version`;
+}
+
+/** Inserts the facts of a source for the contacts that they belong to now; `conflict` says what becomes of those that are there already. */
 function keepText(
   table: string,
   columns: Record<string, string>,
   contacts: ContactsNow,
-  source: string,
+  [source, conflict]: [source: string, conflict: string],
 ): string {
   const names = Object.keys(columns);
   const isVersioned = names.includes("version");
   const sent = ["contact_id integer", ...names.map((name) => `${name} ${columns[name]}`)].join(", ");
-  const replaced = names.filter((name) => name !== "id").map((name) => `${name} = excluded.${name}`);
-  const conflict = isVersioned
-    ? `do update set ${replaced.join(", ")} where ${table}.version < excluded.version`
-    : "do nothing";
   return `with sent as (select x.* from ${source} as x (${sent})),
     latest as (
       select distinct on (s.id) ${contacts.contactId} as contact_id, ${names.map((name) => `s.${name}`).join(", ")}
@@ -105,17 +113,20 @@ function keepText(
     select distinct contact_id from kept`;
 }
 
-/** Facts that the build has not, or has in another version, are replaced: the owner is right. */
+/** Facts that the build has not are deleted, and those that differ from it are replaced, whatever their version: the owner is right. */
 function besideStatements(table: string, columns: Record<string, string>, contacts: ContactsNow) {
   const built = `(select row from projected_beside where name = '${table}') b, jsonb_to_record(b.row)`;
-  const version = "version" in columns ? "t.version" : "0";
+  const values = ["contact_id", ...Object.keys(columns).filter((name) => name !== "id")];
+  const replaced = values.map((name) => `${name} = excluded.${name}`).join(", ");
+  const [live, own] = [table, "excluded"].map((row) => values.map((name) => `${row}.${name}`).join(", "));
+  const differing = `do update set ${replaced} where (${live}) is distinct from (${own})`;
   return {
     removeBeside: prepared(
       `keep_${table}_beside_gone`,
       `delete from ${table} t where not exists (
-         select from projected_beside b where b.name = '${table}' and b.id = t.id::text and b.version = ${version})`,
+         select from projected_beside b where b.name = '${table}' and b.id = t.id::text)`,
     ),
-    replaceBeside: prepared(`keep_${table}_beside`, keepText(table, columns, contacts, built)),
+    replaceBeside: prepared(`keep_${table}_beside`, keepText(table, columns, contacts, [built, differing])),
   };
 }
 
