@@ -10,7 +10,6 @@ import { startProxy } from "@tidings/testkit/proxy";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { startMailingStack } from "../mailing-stack.ts";
 import { addresses, newsletterTo, segmentOf } from "../newsletters.ts";
-import { unsubscribeByOneClick, unsubscribeLink } from "../unsubscribe-link.ts";
 
 /** A broadcast while a store or another service is away. OUTAGE_SECONDS makes it longer. */
 
@@ -49,7 +48,7 @@ after(async () => {
   await database.drop();
   await folder.remove();
 });
-const { api, made, mailsTo } = stack;
+const { api, mailsTo } = stack;
 
 const OUTAGES = [
   { away: "NATS", begin: nats.kill, end: nats.start },
@@ -90,29 +89,4 @@ for (const { away, begin, end } of OUTAGES)
     assert.ok(progress.unknown <= 2, `${progress.unknown} are unknown`);
     assert.equal(progress.sent + progress.unknown, MANY);
     assert.ok(written.length >= progress.sent && written.length <= MANY);
-  });
-
-for (const { away, begin, end } of OUTAGES.filter(({ away }) =>
-  ["NATS", "the contact service"].includes(away),
-))
-  test(`while ${away} is away an unsubscribe is answered and obeyed, and the contact has it later`, async () => {
-    const name = `no-${away.replaceAll(" ", "-").toLowerCase()}`;
-    const { id, contactIds } = await segmentOf(stack, addresses(name, 2));
-    await made(`emails/${await newsletterTo(stack, [id])}/send`, {});
-    const mail = mailsTo(`${name}-0`)[0];
-    const nextId = await newsletterTo(stack, [id]);
-    await begin();
-    const answer = await unsubscribeByOneClick(unsubscribeLink(mail?.octets ?? ""));
-    assert.equal(answer.status, 200);
-    await end();
-    await made(`emails/${nextId}/send`, {});
-    await eventually(() => assert.equal(mailsTo(`${name}-1`).length, 2), PATIENCE);
-    assert.equal(mailsTo(`${name}-0`).length, 1);
-    await eventually(async () => {
-      const { contact } = (await api("GET", `contacts/${contactIds[0]}`)).body as Any;
-      assert.deepEqual(
-        contact.doNotContact.map(({ channel, reason }: Any) => [channel, reason]),
-        [["email", 1]],
-      );
-    }, PATIENCE);
   });
