@@ -75,7 +75,7 @@ test("no mail begins a second after a do-not-contact entry or a deletion was ans
   const { id, contactIds } = await segmentOf(stack, addresses("reader", MANY));
   const people = await peopleOf(id, contactIds);
   const emailId = await newsletterTo(stack, [id], { subject: "Second" });
-  // Those who are written to last say no, so that a mail would begin later.
+  // Refusals come from the end of the list, which is written to last: a mail would begin later.
   const refusing = people.slice(-REFUSING * Object.keys(WAYS).length);
   const refusals = refusing.map((person, index) => {
     const way = Object.values(WAYS)[index % Object.keys(WAYS).length];

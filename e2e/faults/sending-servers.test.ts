@@ -15,7 +15,7 @@ const EACH = 4 * Number(process.env.FAULT_ROUNDS ?? 3);
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 200 };
 const DRIP_MS = 400;
 
-/** What the server does with mails to addresses that begin so, and what becomes of each. */
+/** Outcomes by the beginning of the address, which is also how the server behaves. */
 const BEHAVIOURS: Record<string, { state: "sent" | "failed" | "unknown"; isDeferred?: true }> = {
   well: { state: "sent" },
   drips: { state: "sent" },
@@ -57,7 +57,7 @@ test("whatever a mail server does, nobody gets a mail twice, each mail ends by w
   const all = names.map((name) => addresses(name, EACH, `${name}.example`));
   const { id } = await segmentOf(
     stack,
-    // One of each kind after the other.
+    // The kinds alternate.
     Array.from({ length: EACH }, (_, index) => all.map((own) => own[index] ?? "")).flat(),
   );
   const emailId = await newsletterTo(stack, [id]);
