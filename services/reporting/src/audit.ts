@@ -79,24 +79,32 @@ export async function audit(database: Database, consumer: string, events: Event[
 }
 
 function entryOf(event: Event, audited: Audited, things: Map<string, Known>) {
-  const { aggregateId: id, aggregateVersion: version, actor } = event;
-  const { object, bundle, action } = audited;
+  const { aggregateId: id, aggregateVersion: version } = event;
+  const { object, actionIn } = audited;
+  if (actionIn) return entry(event, audited, actionIn(event.payload), audited.details?.(event.payload) ?? {});
+  const { action } = audited;
   const key = `${object} ${id}`;
   const before = things.get(key);
   const fields = audited.fieldsOf(event.payload);
   // A late event does not change the state that a later event set.
   if (!before || before.version < version)
     things.set(key, { kind: object, id, version, fields: action === "delete" ? {} : fields });
+  const details =
+    audited.details?.(event.payload) ?? difference(before?.fields ?? {}, action === "delete" ? {} : fields);
+  return entry(event, audited, action, details);
+}
+
+function entry(
+  { aggregateId, time, actor }: Event,
+  { object, bundle }: Audited,
+  action: string,
+  details: object,
+) {
   return {
-    date_added: event.time,
+    date_added: time,
     user_id: actor?.kind === "user" ? actor.id : null,
     user_name: actor?.name ?? null,
-    bundle,
-    object,
-    object_id: id,
-    action,
-    details:
-      audited.details?.(event.payload) ?? difference(before?.fields ?? {}, action === "delete" ? {} : fields),
+    ...{ bundle, object, object_id: aggregateId, action, details },
   };
 }
 

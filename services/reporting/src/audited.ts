@@ -1,6 +1,7 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { resource } from "@tidings/proto/tidings/api/v1/options";
 import { CompanyUpdatedSchema, ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import { SendActionSchema } from "@tidings/proto/tidings/content/v1/events";
 import { resourceSchemas } from "@tidings/proto/tidings/resources";
 import { columnsOf, toRecord } from "@tidings/resource/columns";
 import { placeOf } from "@tidings/resource/resource";
@@ -11,6 +12,8 @@ export interface Audited {
   bundle: string;
   object: string;
   action: string;
+  /** The action that the payload names, of a caller about the sends of an entity. Its fields stay as they are. */
+  actionIn?(payload: Uint8Array): string;
   /** The entity as the event carries it. */
   fieldsOf(payload: Uint8Array): Record<string, unknown>;
   /** The changes that the event itself carries. */
@@ -57,11 +60,21 @@ const resources = new Map(
     }),
 );
 
+/** A caller sent an entity, or decided about its sends. */
+const SENDS = {
+  action: "send",
+  actionIn: (payload: Uint8Array) => fromBinary(SendActionSchema, payload).action,
+  details: (payload: Uint8Array) =>
+    JSON.parse(Buffer.from(fromBinary(SendActionSchema, payload).details).toString()) as object,
+};
+
 /** Undefined for what is not written down. */
 export function auditedBySubject(subject: string): Audited | undefined {
   const at = subject.lastIndexOf(".");
   const action = ACTIONS.get(subject.slice(at + 1));
   const place = subject.slice(0, at);
+  const acted = subject.endsWith(".acted") && resources.get(place);
+  if (acted) return { ...acted, ...SENDS };
   if (!action) return undefined;
   const known = resources.get(place);
   if (known) return { ...known, action };

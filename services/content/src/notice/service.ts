@@ -26,12 +26,12 @@ const RETAINED = { kind: "notice_retention", table: "notices", since: "date_queu
 
 /** Tests of emails, the users who can get them, and the list of all notices. */
 export function openNotices(
-  { database, log }: Foundation<ContentConfig>,
+  { database, outbox, log }: Foundation<ContentConfig>,
   { rows, findVisible, mail }: NoticeParts,
 ): Notices {
   return {
     methods: testMailMethods({
-      ...{ database, rows, findVisible, rendering: mail.rendering, wake: mail.wake },
+      ...{ database, outbox, rows, findVisible, rendering: mail.rendering, wake: mail.wake },
       hasTransport: mail.way !== undefined,
     }),
     services: [implement(NoticeService, noticeMethods(database))],

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Database, prepared, queryable } from "@tidings/database/database";
 import { advisoryLocksById } from "@tidings/database/lock";
 import type { Transaction } from "@tidings/database/transaction";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { Email, EmailMethodService } from "@tidings/proto/tidings/content/v1/email";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { isNothing, jsonBytes, jsonOf, notValid } from "@tidings/resource/json-member";
@@ -17,12 +18,14 @@ import { NO_TRANSPORT } from "../send/mail-parts.ts";
 import { notWritten } from "../send/not-written.ts";
 import { renderUnsent, type UnsentOptions } from "../send/render-unsent.ts";
 import { requireContact } from "../send/require-contact.ts";
+import { sendAction } from "../send/send-action.ts";
 import { chooseNotices } from "./choose-notices.ts";
 import { noticeMailOf } from "./notice-mail.ts";
 import { findMailboxes, type UserMailbox } from "./users.ts";
 
 export interface TestMailOptions {
   database: Database;
+  outbox: Outbox;
   rows: Repository<Email>;
   findVisible: FindVisible;
   rendering: UnsentOptions;
@@ -46,6 +49,7 @@ const countStatement = prepared(
 /** Sends an email as a contact would get it to users: it is marked, and counts nowhere. */
 export function testMailMethods({
   database,
+  outbox,
   rows,
   findVisible,
   rendering,
@@ -77,6 +81,8 @@ export function testMailMethods({
           transaction.afterCommit(wake);
           const of = { occasion: `test:${randomUUID()}`, sourceId: id, contactId: contactId || undefined };
           const to = recipients.map(({ address }) => address);
+          const tested = { users: recipients.map(({ userId }) => userId), contactId: contactId || null };
+          outbox.append(transaction, [sendAction("email", id, "test", tested)]);
           return chooseNotices(transaction, [{ ...of, mail, addresses: to, createdBy }], database.now());
         },
       );

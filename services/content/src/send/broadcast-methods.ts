@@ -1,5 +1,6 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type {
   ControlBroadcastRequest,
   GetBroadcastRequest,
@@ -11,9 +12,11 @@ import { isOpen } from "../family/is-open.ts";
 import { type BroadcastKind, EMAIL_BROADCASTS, SMS_BROADCASTS } from "./broadcast-kind.ts";
 import { controlBroadcast } from "./control-broadcast.ts";
 import { awaitBroadcast, listBroadcasts, readBroadcast } from "./read-broadcast.ts";
+import { sendAction } from "./send-action.ts";
 
 interface BroadcastMethodOptions {
   database: Database;
+  outbox: Outbox;
   /** The entities that are sent. NOT_FOUND where the caller does not reach one. */
   rows: { get(id: number, call: Call): Promise<unknown> };
   /** Why no message can leave; undefined where they can. */
@@ -32,7 +35,7 @@ const OPEN_STATEMENTS = {
 /** The methods of broadcasts of one kind: how callers begin, see and control them. */
 export function broadcastMethods(
   kind: BroadcastKind,
-  { database, rows, refusal, wake }: BroadcastMethodOptions,
+  { database, outbox, rows, refusal, wake }: BroadcastMethodOptions,
 ) {
   const find = async (asked: { itemId: number; id: string }, deadlineMs: number) => {
     const broadcast = await readBroadcast(database, kind, asked, deadlineMs);
@@ -42,17 +45,19 @@ export function broadcastMethods(
   return {
     /** Begins what `add` adds. Nothing begins of an entity that goes to no segments: the id is empty. */
     async begin(
-      { id, isForSegments }: { id: number; isForSegments: boolean },
+      { id: itemId, isForSegments }: { id: number; isForSegments: boolean },
       call: Call,
       add: (transaction: Transaction) => Promise<string>,
     ) {
-      const [open] = await database.query(OPEN_STATEMENTS[kind.channel], [id], call.deadlineMs);
+      const [open] = await database.query(OPEN_STATEMENTS[kind.channel], [itemId], call.deadlineMs);
       if (!open) throw notFound();
       if (!isForSegments) return { broadcastId: "" };
       if (refusal !== undefined) throw conflict(refusal);
       const broadcastId = await database.transaction(call.deadlineMs, async (transaction) => {
         transaction.afterCommit(wake);
-        return add(transaction);
+        const id = await add(transaction);
+        outbox.append(transaction, [sendAction(kind.channel, itemId, "send", { send: id })]);
+        return id;
       });
       return { broadcastId };
     },
@@ -72,7 +77,7 @@ export function broadcastMethods(
       const asked = { itemId, id };
       const { deadlineMs } = call;
       await find(asked, deadlineMs);
-      await controlBroadcast(database, kind, { ...asked, action }, deadlineMs);
+      await controlBroadcast({ database, outbox }, kind, { ...asked, action }, deadlineMs);
       wake();
       return find(asked, deadlineMs);
     },

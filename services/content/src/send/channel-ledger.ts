@@ -23,6 +23,7 @@ import {
   resolveRow,
 } from "./ledger-rows.ts";
 import { type Replays, requestReplay } from "./replay-sends.ts";
+import { sendAction } from "./send-action.ts";
 import { SendState } from "./send-tables.ts";
 
 export interface LedgerOptions {
@@ -80,6 +81,10 @@ export function channelLedger<S, I>(kind: LedgerKind<S, I>): (options: LedgerOpt
         const items = await facts.itemsOf(transaction, [Number(row[item])]);
         outbox.append(transaction, facts.events(state, [row], items));
       },
+      note(transaction: Transaction, as: string, row: Row) {
+        const details = { send: `${prefix}${row.id}`, contactId: Number(row.contact_id), as };
+        outbox.append(transaction, [sendAction(name, Number(row[item]), "resolve", details)]);
+      },
     };
     return {
       async list({ itemId, contactId, ...asked }, call) {
@@ -95,7 +100,8 @@ export function channelLedger<S, I>(kind: LedgerKind<S, I>): (options: LedgerOpt
       resolve: async (asked, call) => toSend(await resolveRow(resolving, asked, call)),
       replay({ itemId, code }, call) {
         const refusal = hasTransport ? undefined : refusals.replay;
-        return requestReplay(database, replays, { member: `${name}Id`, itemId, code, refusal }, call);
+        const asked = { member: `${name}Id`, itemId, code, refusal };
+        return requestReplay({ database, outbox }, replays, { channel: name, ...asked }, call);
       },
     };
   };

@@ -32,6 +32,7 @@ import { readTest } from "./read-test.ts";
 import { readTokens } from "./read-tokens.ts";
 import type { RecordOpen } from "./record-opens.ts";
 import { requireContact } from "./require-contact.ts";
+import { sendAction } from "./send-action.ts";
 
 export interface EmailMethodOptions {
   database: Database;
@@ -69,7 +70,7 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
   const { database, outbox, rows, findVisible, askContactable } = options;
   const awaitSend = sendAwaiter(database, "sends");
   const broadcasts = broadcastMethods(EMAIL_BROADCASTS, {
-    ...{ database, rows, wake: options.wake },
+    ...{ database, outbox, rows, wake: options.wake },
     refusal: options.hasTransport ? undefined : NO_TRANSPORT,
   });
   return {
@@ -87,6 +88,7 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       if (no) return { hash: "", refusal: no };
       const hash = await database.transaction(call.deadlineMs, async (transaction) => {
         transaction.afterCommit(options.wake);
+        outbox.append(transaction, [sendAction("email", id, "send", { contactId })]);
         return chooseContact(
           { transaction, outbox, now: database.now() },
           {

@@ -115,6 +115,8 @@ interface Resolving {
   resolveStatement: Statement;
   /** Publishes what became of the send. */
   publish(transaction: Transaction, state: "sent" | "failed", row: Row): Promise<void>;
+  /** Notes for the audit how the caller decided. */
+  note(transaction: Transaction, as: string, row: Row): void;
   /** Called once a send is to go out. */
   wake(): void;
 }
@@ -124,7 +126,7 @@ interface Resolving {
  * there and for one whose contact the caller may not view, and FAILED_PRECONDITION where the outcome is known.
  */
 export async function resolveRow(
-  { database, findVisible, prefix, findStatement, resolveStatement, publish, wake }: Resolving,
+  { database, findVisible, prefix, findStatement, resolveStatement, publish, note, wake }: Resolving,
   { id, as }: { id: string; as: string },
   call: Call,
 ): Promise<Row> {
@@ -139,6 +141,7 @@ export async function resolveRow(
     const [row] = await transaction.query(resolveStatement, [number, state, ownerId]);
     if (!row) throw conflict("The outcome of this send is known.");
     if (state !== SendState.WAITING) await publish(transaction, state, row);
+    note(transaction, as, row);
     transaction.afterCommit(wake);
     return row;
   });

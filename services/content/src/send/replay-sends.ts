@@ -5,12 +5,14 @@ import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import { subjectIn } from "@tidings/jobs/records";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { notValid } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import { ownerOf } from "./ledger-rows.ts";
+import { sendAction } from "./send-action.ts";
 import { OF_MESSAGES } from "./send-tables.ts";
 
 const SLICE = 2_000;
@@ -111,6 +113,7 @@ async function countedBy(transaction: Transaction, count: Statement, values: unk
 
 /** The request of a caller. `member` names the entity in the request; `refusal` says why nothing can leave, where nothing can. */
 export interface AskedReplay {
+  channel: string;
   member: string;
   itemId: number;
   code: number;
@@ -119,16 +122,21 @@ export interface AskedReplay {
 
 /** Plans a replay for a caller. INVALID_ARGUMENT names the member; ABORTED where no transport is set up; NOT_FOUND for an unknown entity. */
 export async function requestReplay(
-  database: Database,
+  { database, outbox }: { database: Database; outbox: Outbox },
   { plan }: Replays,
-  { member, itemId, code, refusal }: AskedReplay,
+  { channel, member, itemId, code, refusal }: AskedReplay,
   call: Call,
 ): Promise<{ jobId: string }> {
   if (itemId === 0) throw invalid([notValid(member, "The id is required.")]);
   if (code > CODE_MAX) throw invalid([notValid("code", `It is a code, to ${CODE_MAX}.`)]);
   if (refusal !== undefined) throw conflict(refusal);
   const asked = { itemId, code: code || null, ownerId: ownerOf(call, Verb.EDIT) };
-  const jobId = await database.transaction(call.deadlineMs, (transaction) => plan(transaction, asked));
+  const jobId = await database.transaction(call.deadlineMs, async (transaction) => {
+    const id = await plan(transaction, asked);
+    if (id === undefined) return undefined;
+    outbox.append(transaction, [sendAction(channel, itemId, "replay", { job: id, code: asked.code })]);
+    return id;
+  });
   if (jobId === undefined) throw notFound();
   return { jobId };
 }

@@ -24,12 +24,12 @@ export function openTexts(
   { rows, findVisible, mail: { wake }, sending }: Texts,
 ): Required<Pick<Parts, "facts" | "services">> {
   const hasTransport = sending.way !== undefined;
-  const methods = textMethods({ database, rows, findVisible, sending, wake });
+  const methods = textMethods({ database, outbox, rows, findVisible, sending, wake });
   return {
     services: [
       implement(SmsMethodService, {
         ...methods,
-        ...smsBroadcastMethods({ database, rows, hasTransport, wake }),
+        ...smsBroadcastMethods({ database, outbox, rows, hasTransport, wake }),
         ...smsLedgerMethods({ database, outbox, findVisible, hasTransport, wake }),
       }),
     ],

@@ -1,4 +1,5 @@
 import type { Database } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { Sms, SmsMethodService } from "@tidings/proto/tidings/content/v1/sms";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Handlers } from "@tidings/rpc/definition";
@@ -9,6 +10,7 @@ import { addSmsBroadcast } from "./sms-broadcast.ts";
 
 interface SmsBroadcastMethodOptions {
   database: Database;
+  outbox: Outbox;
   rows: Repository<Sms>;
   /** Is there a way for text messages to leave? */
   hasTransport: boolean;
@@ -26,12 +28,13 @@ const NO_TRANSPORT = "No transport of text messages is set up (SMS_URL).";
 /** Sends of text messages to their segments. */
 export function smsBroadcastMethods({
   database,
+  outbox,
   rows,
   hasTransport,
   wake,
 }: SmsBroadcastMethodOptions): Methods {
   const refusal = hasTransport ? undefined : NO_TRANSPORT;
-  const broadcasts = broadcastMethods(SMS_BROADCASTS, { database, rows, refusal, wake });
+  const broadcasts = broadcastMethods(SMS_BROADCASTS, { database, outbox, rows, refusal, wake });
   return {
     async sendSms({ id, ...sent }, call) {
       const sms = await rows.get(id, call);

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Database, queryable } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { type Sms, type SmsMethodService, SmsRefusal } from "@tidings/proto/tidings/content/v1/sms";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
@@ -9,10 +10,12 @@ import { sendAwaiter } from "../send/await-sends.ts";
 import { LIMITS } from "../send/contactable.ts";
 import { notWritten } from "../send/not-written.ts";
 import { requireContact } from "../send/require-contact.ts";
+import { sendAction } from "../send/send-action.ts";
 import type { TextSending } from "./text-sending.ts";
 
 export interface TextMethodOptions {
   database: Database;
+  outbox: Outbox;
   rows: Repository<Sms>;
   findVisible: FindVisible;
   sending: TextSending;
@@ -23,6 +26,7 @@ export interface TextMethodOptions {
 /** The methods of text messages beyond the standard ones. */
 export function textMethods({
   database,
+  outbox,
   rows,
   findVisible,
   sending: { kind, render, ask, way },
@@ -43,6 +47,7 @@ export function textMethods({
       if (typeof written !== "string") return { name, refusal: SmsRefusal.NOT_WRITTEN, ...written };
       const [hash] = await database.transaction(call.deadlineMs, async (transaction) => {
         transaction.afterCommit(wake);
+        outbox.append(transaction, [sendAction("sms", id, "send", { contactId })]);
         const of = { occasion: `direct:${randomUUID()}`, source: "api", sourceId: 0 };
         return kind.choose(transaction, [{ ...of, itemId: id, contactId, content: written }], database.now());
       });
