@@ -49,13 +49,15 @@ describe("with TRACKING_CONSENT=signal", async () => {
   const stack = await startVisitedStack({ hasOwnHost: true });
   after(() => stack.stop());
   const { page, url, browse, script, tokenIn, hitsOf, countsOf, contactOf } = await landing(stack);
-  const field = (await stack.api("GET", "fields/contact?search=firstname&limit=20")).body as Any;
-  const { id } = field.fields.find(({ alias }: Any) => alias === "firstname");
-  await stack.api("PATCH", `fields/contact/${id}/edit`, { isPubliclyUpdatable: true });
+  for (const name of ["firstname", "lastname"]) {
+    const { fields } = (await stack.api("GET", `fields/contact?search=${name}&limit=20`)).body as Any;
+    const { id } = fields.find(({ alias }: Any) => alias === name);
+    await stack.api("PATCH", `fields/contact/${id}/edit`, { isPubliclyUpdatable: true });
+  }
 
   test("the script completes the hit of its page with zone, locale, values, tags and what it knows of the browser", async () => {
     const browser = browse();
-    const hit = tokenIn(await browser.ask("/landing?utm_source=letter"));
+    const hit = tokenIn(await browser.ask("/landing?utm_source=letter&lastname=Lovelace"));
     const said = {
       timezone: "Europe/Vienna",
       preferred_locale: "de_AT",
@@ -70,8 +72,11 @@ describe("with TRACKING_CONSENT=signal", async () => {
     }
     await eventually(async () => {
       const { fields, tags, utmtags } = await contactOf(contactId);
-      const { timezone, preferred_locale: locale, firstname } = fields.all;
-      assert.deepEqual([timezone, locale, firstname], ["Europe/Vienna", "de_AT", "Ada"]);
+      const { timezone, preferred_locale: locale, firstname, lastname } = fields.all;
+      assert.deepEqual(
+        [timezone, locale, firstname, lastname],
+        ["Europe/Vienna", "de_AT", "Ada", "Lovelace"],
+      );
       assert.deepEqual(
         tags.map(({ tag }: Any) => tag),
         ["landed"],
@@ -80,7 +85,7 @@ describe("with TRACKING_CONSENT=signal", async () => {
     });
     const [row, ...others] = await hitsOf(contactId);
     assert.deepEqual(others, []);
-    assert.deepEqual([row.page_id, row.url], [page.id, `${url}?utm_source=letter`]);
+    assert.deepEqual([row.page_id, row.url], [page.id, `${url}?utm_source=letter&lastname=Lovelace`]);
     assert.deepEqual([row.query.resolution, row.query.utm_source], ["800x600", "letter"]);
     assert.ok(!("hit" in row.query));
     assert.deepEqual(await countsOf(), [1, 1]);
@@ -96,10 +101,10 @@ describe("with TRACKING_CONSENT=signal", async () => {
       (await hitsOf(contactId)).map(({ url_title, tracking_id }) => [url_title, tracking_id]),
       ["Landing", "Next"].map((title) => [title, browser.cookies.get("svc_device_id")]),
     );
-    const forged = await script({ served: `${served.slice(0, -2)}xx` });
-    assert.notEqual(forged.json.id, contactId);
-    const { json } = await script({ hit: `${served.slice(0, -2)}xx` });
-    assert.notEqual(json.id, contactId);
+    const [, mac = ""] = served.split(".");
+    const forged = served.replace(mac, [...mac].toReversed().join(""));
+    for (const members of [{ served: forged }, { hit: forged }])
+      assert.notEqual((await script(members)).json.id, contactId);
   });
 
   test("a visitor who refuses on a landing page is forgotten, though the call has no cookie", async () => {
@@ -110,6 +115,28 @@ describe("with TRACKING_CONSENT=signal", async () => {
     assert.equal((await known()).length, 1);
     await script({ left: "1", consent: "0", served });
     assert.deepEqual(await known(), []);
+  });
+
+  test("the choice among variants goes with consent, and with the next visit of a visitor who may not be known", async () => {
+    const { page: tested } = await stack.made("pages/new", {
+      title: "Tested",
+      isPublished: true,
+      customHtml: "A",
+    });
+    const variant = { title: "Tested B", isPublished: true, customHtml: "B", variantParent: tested.id };
+    await stack.made("pages/new", { ...variant, variantSettings: { weight: 50 } });
+    const choice = `svc_page_${tested.id}`;
+    for (const forget of [
+      (browser: ReturnType<typeof browse>) => browser.hit({ left: "1", consent: "0" }),
+      (browser: ReturnType<typeof browse>) => browser.ask("/tested", { headers: { "sec-gpc": "1" } }),
+      (browser: ReturnType<typeof browse>) => browser.ask("/landing", { headers: { dnt: "1" } }),
+    ]) {
+      const browser = browse();
+      await browser.ask("/tested");
+      assert.ok(browser.cookies.has(choice));
+      await forget(browser);
+      assert.ok(!browser.cookies.has(choice));
+    }
   });
 
   test("the script of a visitor who signals refusal completes nothing", async () => {

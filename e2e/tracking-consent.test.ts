@@ -98,7 +98,7 @@ test("on a landing page consent begins the visit, later views are that visitor's
   await make(api, "pages", "page", { title: "Asking", isPublished: true, customHtml: "<h1>Asking</h1>" });
   const url = `${publicUrl}/asking`;
   const views = () =>
-    query(`select contact_id, tracking_id, url from content.page_hits where url like '${url}%'`);
+    query(`select contact_id, tracking_id, url from content.page_hits where url like '${url}%' order by id`);
   await visit(async (page) => {
     const sent = sentBy(page, publicUrl).filter((parameters) => parameters.has("page_title"));
     await page.goto(url);
@@ -110,11 +110,12 @@ test("on a landing page consent begins the visit, later views are that visitor's
       assert.equal(rows.length, 1);
       return rows;
     });
-    await page.evaluate("mt('send', 'pageview', { page_url: `${location.href}#next` })");
+    await page.evaluate(`mt('send', 'pageview', { page_url: '${url}#next' })`);
     await eventuallyEqual(views, [first, { ...first, url: `${url}#next` }]);
     await page.evaluate("mt('consent', false)");
     const known = `select 1 from content.visitor_devices where id = '${first?.tracking_id}'`;
     await eventuallyEqual(() => query(known), []);
+    assert.deepEqual(await page.context().cookies(), []);
   });
 });
 
@@ -140,6 +141,9 @@ test("a focus item reports and keeps nothing before consent, and then reports th
       assert.deepEqual(rows, [{ tracking_id: device, type: "view" }]);
     });
     assert.equal(reports()[0]?.get("consent"), "1");
+    assert.ok((await keptBy(page)).local.includes(`svc_focus_${id}`));
+    await page.evaluate("mt('consent', false)");
+    assert.deepEqual(await keptBy(page), NOTHING);
   });
 });
 

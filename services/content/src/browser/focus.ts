@@ -8,7 +8,8 @@ import {
   keep,
   kept,
   needDevice,
-  servedHit,
+  prefix,
+  served,
   url,
 } from "./visitor.ts";
 
@@ -38,7 +39,7 @@ interface Item {
 /** The item of the script that is served: the text around this one gives it. */
 declare const ITEM: Item;
 
-const KEY = `tidings-focus-${ITEM.id}`;
+const KEY = `${prefix}_focus_${ITEM.id}`;
 
 /** When it was shown last. A visitor who may not be recognised sees it again. */
 function remembered(): number {
@@ -53,7 +54,8 @@ function remember(): void {
 function report(type: "view" | "click"): void {
   const decision = kept(CONSENT);
   if (!isSendingAllowed(decision)) return;
-  const sent = new URLSearchParams({ focus: String(ITEM.id), type, page_url: location.href, ...servedHit() });
+  const sent = new URLSearchParams({ focus: String(ITEM.id), type, page_url: location.href });
+  if (served) sent.set("hit", served);
   if (consent === "required") sent.set("consent", "1");
   if (isRefusing) sent.set("do_not_track", "true");
   if (isKeepingAllowed(decision)) {

@@ -11,6 +11,8 @@ import {
   consent,
   DEVICE,
   forget,
+  forgetAll,
+  IDS,
   isKeepingAllowed,
   isRefusing,
   isSendingAllowed,
@@ -19,7 +21,7 @@ import {
   type Members,
   needDevice,
   prefix,
-  servedHit,
+  served,
   url,
 } from "./visitor.ts";
 
@@ -31,12 +33,11 @@ interface Callbacks {
 /** A page view that is not sent yet. */
 interface View {
   members: Members;
-  callbacks: Callbacks;
+  on: Callbacks;
 }
 
 const EVENT_URL = `${url}/mtc/event`;
 const WAITING = `${prefix}_waiting`;
-const IDS = ["mtc_id", "mtc_sid", DEVICE];
 const WAITING_MAX = 20;
 const WAITING_LENGTH_MAX = 20_000;
 
@@ -57,14 +58,14 @@ function decide(isGiven: boolean): void {
   } else if (!isGiven) {
     waiting = [];
     // A landing page has no storage: its visitor may have agreed elsewhere.
-    if (couldSend || servedHit().hit) withdraw();
+    if (couldSend || served) withdraw();
   }
 }
 
 /** A beacon is sent with cookies from every site, so the answer can delete those of the public web. */
 function withdraw(): void {
-  reportLeaving({ consent: "0", ...ofServedPage() });
-  forget(...IDS, CONSENT, COUNTER, WAITING);
+  reportLeaving({ consent: "0", ...(served && { served }) });
+  forgetAll();
   if (consent !== "required") keep(CONSENT, "0");
 }
 
@@ -94,21 +95,16 @@ let latest: Members | undefined;
 let hasLeft = false;
 let isSending = false;
 
-/** Says whose browser it is, by the hit that the public web recorded while it served this page. */
-function ofServedPage(): Members {
-  const { hit } = servedHit();
-  return hit ? { served: hit } : {};
-}
-
 function see(attributes: object, callbacks: Callbacks): void {
   // After a refusal in this page, later views are not held back for a change of mind.
   if (decision === "0") return;
-  const served = latest ? ofServedPage() : servedHit();
-  const members: Members = { ...describePage(), ...textsOf(attributes), ...served };
+  // The first view completes the hit of a landing page; later ones are its visitor's.
+  const named: Members = served ? { [latest ? "served" : "hit"]: served } : {};
+  const members: Members = { ...describePage(), ...textsOf(attributes), ...named };
   latest = members;
-  current = served.hit ? served : { page_url: String(members.page_url) };
+  current = named.hit ? named : { page_url: members.page_url as string };
   hasLeft = false;
-  waiting = [...waiting, { members, callbacks }].slice(-WAITING_MAX);
+  waiting = [...waiting, { members, on: callbacks }].slice(-WAITING_MAX);
   void sendAll();
 }
 
@@ -123,12 +119,12 @@ async function sendAll(): Promise<void> {
     const outcome = await sendInTurn(view);
     if (outcome === AWAY) {
       storeWaiting(waiting);
-      for (const { callbacks } of waiting) run(callbacks.onerror);
+      for (const { on } of waiting) run(on.onerror);
       waiting = [];
     } else {
       // A withdrawal of consent, or leaving the page, may have emptied the list since.
       if (waiting[0] === view) waiting.shift();
-      run(outcome === TAKEN ? view.callbacks.onload : view.callbacks.onerror);
+      run(outcome === TAKEN ? view.on.onload : view.on.onerror);
       if (outcome === TAKEN) fillSlots();
     }
   }
@@ -153,8 +149,7 @@ type Outcome = typeof TAKEN | typeof REFUSED | typeof AWAY;
  */
 async function sendInTurn(view: View): Promise<Outcome> {
   const { locks } = navigator as Partial<Navigator>;
-  if (!locks || window.origin === "null" || view.members.hit || !mayKeep() || kept(DEVICE))
-    return sendFirst(view);
+  if (!locks || window.origin === "null" || !mayKeep() || kept(DEVICE)) return sendFirst(view);
   return locks.request(WAITING, async () => {
     // The browser brings the writes of other tabs when this one is idle.
     await new Promise((resolve) => setTimeout(resolve));
@@ -196,15 +191,14 @@ async function send(members: Members): Promise<Outcome> {
 interface Answer {
   hit?: string;
   id?: number | null;
-  sid?: string | null;
   device_id?: string | null;
 }
 
 /** While the database is away, the answer names the device without a contact. */
-function keepIds({ id, sid, device_id }: Answer): void {
-  if (!sid || !device_id || !mayKeep()) return;
+function keepIds({ id, device_id }: Answer): void {
+  if (!device_id || !mayKeep()) return;
   if (id) keep("mtc_id", `${id}`);
-  keep("mtc_sid", sid);
+  keep("mtc_sid", device_id);
   keep(DEVICE, device_id);
 }
 
@@ -222,7 +216,7 @@ function takeStored(): View[] {
   if (!text) return [];
   forget(WAITING);
   try {
-    return JSON.parse(text).map((members: Members) => ({ members, callbacks: {} }));
+    return JSON.parse(text).map((members: Members) => ({ members, on: {} }));
   } catch {
     return []; // another script of the site wrote there
   }
@@ -242,7 +236,7 @@ function fillSlots(): void {
     if (!name || asked.has(slot)) return;
     asked.add(slot);
     try {
-      const answer = await call(`${url}/dwc/${encodeURIComponent(name)}?${query}`, {});
+      const answer = await call(`${url}/dwc/${encodeURIComponent(name)}?${query}`);
       if (answer.status === 200) slot.innerHTML = (await answer.json()).content;
     } catch {
       // The page's own content stays.
@@ -264,7 +258,7 @@ function reportLeaving(members: Members): void {
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "hidden") leave();
+  if (document.hidden) leave();
 });
 addEventListener("pagehide", () => {
   leave();
@@ -282,8 +276,8 @@ function take([action, subject, attributes, callbacks]: unknown[]): void {
 function begin(): void {
   const globals = window as unknown as Record<string, unknown>;
   // Other globals are not read: in a sandbox, reading `localStorage` throws.
-  for (const word of Object.keys(globals).filter((key) => key.endsWith("TrackingObject"))) {
-    const name = globals[word];
+  for (const word of Object.keys(globals)) {
+    const name = word.endsWith("TrackingObject") && globals[word];
     if (typeof name !== "string") continue;
     const queue = globals[name] as { q?: ArrayLike<unknown>[] } | undefined;
     globals[name] = (...parts: unknown[]) => take(parts);
@@ -292,6 +286,6 @@ function begin(): void {
 }
 
 // Ids of an earlier visit go when the visitor turns the signal on.
-if (consent === "signal" && isRefusing) forget(...IDS, COUNTER, WAITING);
-if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+if (consent === "signal" && isRefusing) forgetAll(CONSENT);
+if (document.readyState === "loading") addEventListener("DOMContentLoaded", begin);
 else begin();

@@ -22,6 +22,6 @@ export function describePage(): Members {
 export function textsOf(attributes: object): Members {
   const texts: Members = {};
   for (const [name, value] of Object.entries(attributes))
-    if (/string|number|boolean/.test(typeof value) || Array.isArray(value)) texts[name] = String(value);
+    if (/string|number|boolean/.test(typeof value) || Array.isArray(value)) texts[name] = `${value}`;
   return texts;
 }

@@ -4,7 +4,7 @@ import { type Members, url } from "./visitor.ts";
  * Cookies are sent from pages of the public web's own origin alone. Elsewhere the kept ids replace them: a call with cookies would fail
  * wherever the server answers to any origin. `window.origin` is "null" in a sandbox, and `location.origin` is not.
  */
-export function call(address: string, options: RequestInit): Promise<Response> {
+export function call(address: string, options?: RequestInit): Promise<Response> {
   return fetch(address, { ...options, credentials: window.origin === url ? "include" : "omit" });
 }
 

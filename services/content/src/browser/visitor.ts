@@ -17,6 +17,7 @@ export const { url, prefix, consent } = SETTINGS;
 export const DEVICE = `${prefix}_device_id`;
 export const CONSENT = `${prefix}_consent`;
 export const COUNTER = `${prefix}_counter`;
+export const IDS = ["mtc_id", "mtc_sid", DEVICE];
 const ID_LENGTH = 23;
 
 /** Replaces the storage of a page that has none, as in a sandbox: until the page is left. */
@@ -43,14 +44,26 @@ export function keep(name: string, value: string): void {
   }
 }
 
-export function forget(...names: string[]): void {
-  for (const name of names) {
-    memory.delete(name);
-    try {
-      storageOf(name).removeItem(name);
-    } catch {} // the page has no storage
-  }
+/** Forgets what the site keeps under a name. */
+export function forget(name: string): void {
+  memory.delete(name);
+  try {
+    localStorage.removeItem(name);
+  } catch {} // the page has no storage
 }
+
+/** Forgets all that scripts of the public web keep here, but for `but`. */
+export function forgetAll(but?: string): void {
+  memory.clear();
+  try {
+    sessionStorage.removeItem(COUNTER);
+    for (const name of Object.keys(localStorage))
+      if (name !== but && (name.startsWith(`${prefix}_`) || IDS.includes(name))) forget(name);
+  } catch {} // the page has no storage
+}
+
+/** The signed id of the hit that the public web recorded while it served this page. */
+export const served = document.querySelector<HTMLMetaElement>(`meta[name="${prefix}-hit"]`)?.content;
 
 /** The browser signals that its visitor is not to be recognised. */
 export const isRefusing =
@@ -76,11 +89,5 @@ export function newId(): string {
 /** Makes the id of the browser where there is none: all scripts on the page have the same one before any of them has an answer. */
 export function needDevice(): void {
   // A landing page knows its visitor by its hit.
-  if (!kept(DEVICE) && !servedHit().hit) keep(DEVICE, newId());
-}
-
-/** The signed id of the hit that the public web recorded while it served this page. */
-export function servedHit(): Members {
-  const hit = document.querySelector<HTMLMetaElement>(`meta[name="${prefix}-hit"]`)?.content;
-  return hit ? { hit } : {};
+  if (!kept(DEVICE) && !served) keep(DEVICE, newId());
 }

@@ -3,7 +3,6 @@ import { isOutage } from "@tidings/rpc/outage";
 import { publicPathOf } from "@tidings/rpc/public-paths";
 import type { Log } from "@tidings/runtime/log";
 import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
-import { parseCookie, stringifySetCookie } from "cookie";
 import { type Request, type Response, Router } from "express";
 import { chooseTranslation } from "../family/choose-translation.ts";
 import { type FormInPage, type FormViewer, NOBODY } from "../form/personal-form.ts";
@@ -20,7 +19,7 @@ import { provenContact } from "../visit/proven-contact.ts";
 import type { RecordHit } from "../visit/record-hits.ts";
 import { signServed } from "../visit/served-hit.ts";
 import type { Visitor } from "../visit/sighting.ts";
-import { keepDevice, type Visit, visitOf } from "../visit/visit.ts";
+import { forgetChoices, keepChoice, keepDevice, keptChoice, type Visit, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { PageAddresses } from "../web/page-address.ts";
 import { sandboxPolicy } from "../web/policy.ts";
@@ -43,7 +42,6 @@ export interface PageRouteOptions {
   ignoresStrangersAtNoPage: boolean;
 }
 
-const CHOICE_SECONDS = 14 * 86_400;
 /** The parameter that keeps a visitor on the page of this language. */
 const NO_TRANSLATION = "ntrd";
 
@@ -151,12 +149,10 @@ async function redirect(
 async function show(options: PageRouteOptions, response: Response, visiting: Visiting): Promise<void> {
   const { database, settings, contacts, recordShown, render, addresses, formInPage } = options;
   const { found, request } = visiting;
-  const cookie = `${settings.prefix}_page_${found.page.id}`;
-  const before = Number(parseCookie(request.headers.cookie ?? "")[cookie]);
-  const page = chooseVariant(found, Number.isInteger(before) ? before : undefined);
+  const page = chooseVariant(found, keptChoice(request, found.page.id, settings));
   const { hit, visitor } = await countPage(options, response, visiting, { page, code: 200 });
   if (visitor && found.variants.length > 0)
-    response.appendHeader("set-cookie", choiceCookie(cookie, page, settings));
+    keepChoice(response, { pageId: found.page.id, shownId: page.id }, settings);
   const contentOf = slotContents({ database, contacts }, visitor);
   const text = await render(found, page, {
     fieldsOf: async (aliases) =>
@@ -185,7 +181,7 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
 /** A page may show its visitor the forms of the contact that they have proven to be. */
 function viewerIn({ hit, visitor }: { hit: Hit; visitor: Visitor | undefined }): FormViewer {
   if (!visitor) return NOBODY;
-  const contactId = visitor.isProven && !visitor.isNew ? visitor.contactId : undefined;
+  const contactId = visitor.mayRead && !visitor.isNew ? visitor.contactId : undefined;
   return { deviceId: hit.device?.id, findContact: async () => contactId };
 }
 
@@ -227,24 +223,11 @@ async function count(
   const hit: Hit = { ...newFactId(visit.at), ...visit, ...asked, ...answered, values, tags };
   const visitor = await recordHit(hit);
   keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
+  if (!visit.device) forgetChoices(request, response, settings);
   return { hit, visitor };
 }
 
 /** The page's category as JSON; `null` without one. */
 function categoryText({ category }: PageRow): string {
   return category ? Buffer.from(category.shown).toString() : "null";
-}
-
-function choiceCookie(name: string, page: PageRow, { isSecure }: VisitSettings): string {
-  return stringifySetCookie({
-    ...{
-      name,
-      value: String(page.id),
-      path: "/",
-      httpOnly: true,
-      maxAge: CHOICE_SECONDS,
-      sameSite: "lax" as const,
-    },
-    ...(isSecure && { secure: true }),
-  });
 }

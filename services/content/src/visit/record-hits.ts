@@ -243,9 +243,17 @@ export async function identifyAll(
     const contactId = visitorOf(hit)?.contactId;
     const newContactId = newIds[index];
     if (contactId === undefined || newContactId === undefined || !hit.device) return [];
-    const { id: hitId, device, values, tags, saidBy = "query" } = hit;
+    const { device, values, tags, saidBy = "query" } = hit;
     return [
-      { occasion: `hit ${hitId}`, deviceId: device.id, contactId, values, tags, newContactId, proof: saidBy },
+      {
+        occasion: occasionOf(hit),
+        deviceId: device.id,
+        contactId,
+        values,
+        tags,
+        newContactId,
+        proof: saidBy,
+      },
     ];
   });
   planIdentifications(transaction, said);

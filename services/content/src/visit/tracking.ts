@@ -94,7 +94,7 @@ async function record(
     isLeaving && !isWithdrawn ? undefined : await deviceOfPage(database, settings.tokens.hit, parameters);
   const visit = namedVisitOf(request, parameters, settings, deviceId);
   if (isWithdrawn) {
-    forgetDevice(response, settings);
+    forgetDevice(request, response, settings);
     await withdraw(request, parameters, deviceId);
   }
   const served = readServed(settings.tokens.hit, parameters);

@@ -176,14 +176,59 @@ export function keepNewDevice(response: ServerResponse, deviceId: string, settin
   );
 }
 
-/** Lets the browser forget who it is. */
-export function forgetDevice(response: ServerResponse, settings: VisitSettings): void {
+/** Lets the browser forget who it is, and which pages it was shown. */
+export function forgetDevice(
+  request: IncomingMessage,
+  response: ServerResponse,
+  settings: VisitSettings,
+): void {
   const { prefix } = settings;
   const names = [`${prefix}_device_id`, "mtc_id", `${prefix}_referer_id`];
   response.appendHeader(
     "set-cookie",
     names.map((name) => cookieOf(name, "", settings, 0)),
   );
+  forgetChoices(request, response, settings);
+}
+
+const CHOICE_SECONDS = 14 * 86_400;
+
+/** The variant of a landing page that the visitor was shown before; undefined where there was none. */
+export function keptChoice(
+  { headers }: IncomingMessage,
+  pageId: number,
+  { prefix }: VisitSettings,
+): number | undefined {
+  const id = Number(parseCookie(headers.cookie ?? "")[`${prefix}_page_${pageId}`]);
+  return Number.isInteger(id) ? id : undefined;
+}
+
+/** Keeps the variant of a landing page that the visitor is shown. */
+export function keepChoice(
+  response: ServerResponse,
+  { pageId, shownId }: { pageId: number; shownId: number },
+  settings: VisitSettings,
+): void {
+  const cookie = choiceCookie(`${settings.prefix}_page_${pageId}`, String(shownId), settings, CHOICE_SECONDS);
+  response.appendHeader("set-cookie", cookie);
+}
+
+/** Lets the browser of a visitor who may not be known forget which variants it was shown. */
+export function forgetChoices(
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+  settings: VisitSettings,
+): void {
+  const names = Object.keys(parseCookie(headers.cookie ?? "")).filter((name) =>
+    name.startsWith(`${settings.prefix}_page_`),
+  );
+  for (const name of names) response.appendHeader("set-cookie", choiceCookie(name, "", settings, 0));
+}
+
+/** Landing pages are the public web's own: no other site has it. */
+function choiceCookie(name: string, value: string, { isSecure }: VisitSettings, maxAge: number): string {
+  const lax = { path: "/", httpOnly: true, maxAge, sameSite: "lax" as const };
+  return stringifySetCookie({ name, value, ...lax, ...(isSecure && { secure: true }) });
 }
 
 /** Under TLS pages on other sites have it, each site its own (CHIPS). */
