@@ -220,6 +220,12 @@ test("a slot shows what its filters find for a visitor, and nothing else", async
     assert.equal(answer.json.content, "<b>Servus</b>");
     assert.equal(answer.json.id, hit.json.id);
   });
+  await newPage({
+    title: "Slots",
+    customHtml: 'A {dwc=top} B {dynamiccontent="top"} C {dynamiccontent=none} D',
+  });
+  assert.match((await here.ask("/slots")).text, /A <b>Servus<\/b>.* B <b>Servus<\/b>.* C {2}D/);
+  assert.match((await browse().ask("/slots")).text, /A {2}B {2}C {2}D/);
   const elsewhere = browse();
   await elsewhere.hit({ page_url: "https://shop.example/x", timezone: "Asia/Tokyo" });
   const none = await elsewhere.ask("/dwc/top");

@@ -130,6 +130,8 @@ async function tokenValue(
       const markup = await seen.form(argument, page.id);
       return markup === undefined ? undefined : { markup };
     }
+    // A page has no contents of its own, as an email has: both tokens name a slot.
+    case "dynamiccontent":
     case "dwc": {
       const content = await seen.slot(argument);
       return content === undefined ? undefined : { markup: content };
