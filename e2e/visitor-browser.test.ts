@@ -194,6 +194,91 @@ describe("a landing page with a form", () => {
   });
 });
 
+test("a form over a video lets its page know when it was taken, and nothing that was typed", async () => {
+  const { form } = await made("forms/new", {
+    name: "Gate",
+    isPublished: true,
+    postAction: "message",
+    postActionProperty: "Go on",
+    fields: [
+      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
+      { label: "Send", alias: "send", type: "button" },
+    ],
+  });
+  const gate = `/form/embed/${form.id}`;
+  sitePages.set(
+    "/video",
+    `<!doctype html><html lang="en"><title>V</title><script>var got=[];addEventListener("message",(event)=>got.push(event.data))</script>
+<iframe title="Gate" src="${publicUrl}${gate}?video=1"></iframe><iframe title="Plain" src="${publicUrl}${gate}"></iframe></html>`,
+  );
+  await visit(async (page) => {
+    await page.goto(`${site.origin}/video`);
+    for (const name of ["Plain", "Gate"]) {
+      const frame = page.frameLocator(`[title=${name}]`);
+      await frame.getByLabel("E-mail").fill(`${name}@videos.example`);
+      await frame.getByRole("button", { name: "Send" }).click();
+      await frame.getByText("Go on").waitFor();
+    }
+    const background =
+      "getComputedStyle(document.body).backgroundColor + getComputedStyle(document.body).margin";
+    assert.match(String(await page.frames()[1]?.evaluate(background)), /^rgba\(0, 0, 0, 0\)0px$/);
+    assert.deepEqual(await page.evaluate("got"), ['{"success":1,"formName":"gate"}']);
+  });
+});
+
+test("a conditional field is shown, required and sent only while its condition holds", async () => {
+  const choices = [
+    { label: "Work", value: "work" },
+    { label: "Home", value: "home" },
+  ];
+  const select = { label: "Place", alias: "place", type: "select", properties: { list: { list: choices } } };
+  const { form } = await made("forms/new", {
+    name: "Conditions",
+    isPublished: true,
+    postAction: "message",
+    postActionProperty: "Thanks",
+    fields: [select],
+  });
+  const [{ id: parent }] = Object.values<Any>(form.fields) as [Any];
+  const on = (expr: string, any: boolean) => ({
+    parent,
+    conditions: { expr, any, values: any ? [] : ["work"] },
+  });
+  const { status, text } = await api("PATCH", `forms/${form.id}/edit`, {
+    fields: [
+      { id: parent, ...select },
+      { label: "Firm", alias: "firm", type: "text", isRequired: true, ...on("in", false) },
+      { label: "Hobby", alias: "hobby", type: "text", isRequired: true, ...on("notIn", false) },
+      { label: "Why", alias: "why", type: "text", ...on("in", true) },
+      { label: "Send", alias: "send", type: "button" },
+    ],
+  });
+  assert.equal(status, 200, text);
+  await visit(async (page) => {
+    await page.goto(`${publicUrl}/form/${form.id}`);
+    const shown = async (...labels: string[]) => {
+      for (const label of ["Firm", "Hobby", "Why"])
+        assert.equal(await page.getByLabel(label).isVisible(), labels.includes(label), label);
+    };
+    const send = () => page.getByRole("button", { name: "Send" }).click();
+    await shown("Hobby");
+    await page.getByLabel("Place").selectOption("work");
+    await shown("Firm", "Why");
+    await send();
+    await page.locator("#svcform_error_conditions_firm").filter({ hasText: "'Firm' is required." }).waitFor();
+    assert.equal(await page.locator("#svcform_error_conditions_hobby").isVisible(), false);
+    await page.getByLabel("Firm").fill("Left behind");
+    await page.getByLabel("Place").selectOption("home");
+    await shown("Hobby", "Why");
+    await page.getByLabel("Hobby").fill("Chess");
+    await send();
+    await page.getByText("Thanks").waitFor();
+  });
+  const { body } = await api("GET", `forms/${form.id}/submissions`);
+  const { place, firm, hobby } = (body as Any).submissions[0].results;
+  assert.deepEqual([place, firm, hobby], ["home", null, "Chess"]);
+});
+
 describe("a form with a file, a company and a download", () => {
   const begun = (async () => {
     const { name } = await uploader(baseUrl).file("assets", "guide.txt", "A guide");

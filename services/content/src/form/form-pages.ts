@@ -77,17 +77,23 @@ function withLanguage(text: string, { language }: Form): string {
   const word = /^[a-z]{2,3}(?:[-_][a-z0-9]{2,8})?$/i.test(language ?? "")
     ? (language ?? "en").replace("_", "-")
     : "en";
-  return text.replace(/<html lang="en">/, `<html lang="${word}">`);
+  return text.replace(/<html lang="en"/, `<html lang="${word}"`);
 }
 
-/** The form alone, to stand in a frame of another page. */
+/** What lies behind the frame of a form is seen through it. */
+const OVER_VIDEO = html`<style>html, body { background: transparent; margin: 0; }</style>`;
+
+/**
+ * The form alone, to stand in a frame of another page. Over a video, that page is told when the form was taken, and no more: its player goes on
+ * (engines.md 5.1).
+ */
 export function sendEmbedded(
   response: Response,
   { scriptUrl }: Pick<FormPages, "scriptUrl">,
-  form: Form,
-  markup: string,
+  { form, markup, isOverVideo }: { form: Form; markup: string; isOverVideo: boolean },
 ): void {
-  const page = html`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${form.name}</title></head>
+  const style = isOverVideo ? OVER_VIDEO : html``;
+  const page = html`<!doctype html><html lang="en"${isOverVideo ? html` data-over-video` : html``}><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${form.name}</title>${style}</head>
 <body>${{ markup }}<script src="${scriptUrl}" defer></script></body></html>`;
   response.setHeader("content-security-policy", sandboxPolicy("*"));
   response.type("text/html").send(withLanguage(page.markup, form));

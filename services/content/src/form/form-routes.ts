@@ -55,7 +55,9 @@ export function formRoutes(options: FormRouteOptions): Router {
   router.get("/form/embed/:id", async (request: Request, response: Response) => {
     const form = await openForm(options, String(request.params.id)).catch(() => undefined); // an empty 404, whatever is the reason
     if (!form) return void response.status(404).end();
-    sendEmbedded(response, options, form, await markupFor(options, form, knownViewer(request)));
+    const parameters = await readParameters(request);
+    const markup = await markupFor(options, form, knownViewer(request));
+    sendEmbedded(response, options, { form, markup, isOverVideo: parameters.get("video") === "1" });
   });
   router.use(formPreviewRoutes(options));
   router.get("/form/:id", async (request: Request, response: Response, next) => {
