@@ -363,6 +363,66 @@ test("the same Idempotency-Key sends one mail, however often and at once it come
   assert.equal(mailsTo(address).length, 1);
 });
 
+test("an Idempotency-Key is the occasion: it sends one mail or marketing message also once its answer is kept no more", async () => {
+  const { id, email: address } = await contact();
+  const emailId = await email({ isPublished: true });
+  const channels = [{ channel: "email", channelId: emailId, isEnabled: true }];
+  const { message } = await made("messages/new", { name: "Offer", isPublished: true, channels });
+  const send = (path: string, key: string) => api("POST", path, {}, { "idempotency-key": key });
+  const paths = [`emails/${emailId}/contact/${id}/send`, `messages/${message.id}/contact/${id}/send`];
+  const first = [];
+  for (const path of paths) first.push((await send(path, "kept-1")).body);
+  assert.equal(mailsTo(address).length, 2);
+  await stack.query("truncate content.kept_answers");
+  for (const [index, path] of paths.entries())
+    assert.deepEqual((await send(path, "kept-1")).body, first[index]);
+  assert.equal(mailsTo(address).length, 2);
+  const occasions = await stack.query(
+    `select occasion from content.sends where contact_id = ${id} order by id`,
+  );
+  assert.match(occasions[0]?.occasion ?? "", /^direct:[0-9a-f]{32}$/);
+  await send(paths[0] ?? "", "kept-2");
+  assert.equal(mailsTo(address).length, 3);
+});
+
+test("a mail of the API and of a form is in the language of the contact, and a form sends no email that is not published", async () => {
+  const emailId = await email({ isPublished: true, subject: "Hello" });
+  const german = { translationParent: emailId, language: "de", subject: "Hallo" };
+  await email({ ...german, isPublished: true });
+  const hidden = await email({ isPublished: false });
+  const subjectsTo = async (address: string) =>
+    Promise.all(mailsTo(address).map(async (mail) => (await parsed(mail)).subject));
+  const { id, email: address } = await contact({ preferred_locale: "de_AT" });
+  await api("POST", `emails/${emailId}/contact/${id}/send`);
+  assert.deepEqual(await subjectsTo(address), ["Hallo"]);
+  const { form } = await made("forms/new", {
+    ...{ name: "Ask", isPublished: true, postAction: "message", postActionProperty: "Thanks" },
+    fields: [
+      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
+    ],
+    actions: [hidden, emailId].map((email) => ({
+      ...{ name: "Mail", type: "email.send.lead", properties: { email } },
+    })),
+  });
+  const answer = await browser().ask(`/form/submit/ajax?formId=${form.id}`, {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ "svcform[mail]": address }).toString(),
+  });
+  assert.equal(answer.status, 200);
+  await eventually(async () => assert.deepEqual(await subjectsTo(address), ["Hallo", "Hallo"]));
+  const outcomes = await stack.query(
+    `select state, reason from content.form_action_outcomes where form_id = ${form.id} order by action_id`,
+  );
+  assert.deepEqual(
+    outcomes.map(({ state, reason }) => [state, reason]),
+    [
+      ["refused", "The email is not published."],
+      ["done", null],
+    ],
+  );
+});
+
 test("tokens that are no map, and attachments that are not there, are named", async () => {
   const { id } = await contact();
   const emailId = await email();

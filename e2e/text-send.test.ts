@@ -111,6 +111,11 @@ test("GET sends too, and one Idempotency-Key sends one message, however often an
   const last = await send(smsId, id, key);
   assert.deepEqual([last.success, last.status], [1, "Delivered"]);
   assert.equal(requestsTo(number).length, 2);
+  // The key is the occasion of the send, also once its answer is kept no more.
+  await stack.query("truncate content.kept_answers");
+  const later = await send(smsId, id, key);
+  assert.deepEqual([later.status, later.result], ["Delivered", last.result]);
+  assert.equal(requestsTo(number).length, 2);
 });
 
 test("a message that is refused for good, has no number or no text, fails with the reason and is not counted", async () => {

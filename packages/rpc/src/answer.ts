@@ -9,7 +9,14 @@ import { actingAs } from "./current-actor.ts";
 import { methodName } from "./definition.ts";
 import type { Expected } from "./expected.ts";
 import { Code, deadlineExceeded, exhausted, type Fault, toFault } from "./fault.ts";
-import { type Answered, type AnswerOnce, answered, type IdempotencyKey, type Shown } from "./idempotency.ts";
+import {
+  type Answered,
+  type AnswerOnce,
+  answered,
+  type IdempotencyKey,
+  repeatNameOf,
+  type Shown,
+} from "./idempotency.ts";
 import { permittedCall, type Requirement } from "./permission.ts";
 
 /** A call as it comes in, on a line or alone. */
@@ -138,7 +145,8 @@ function readCall(incoming: Incoming, requirement: Requirement, verifyActor: Act
   const { requestId, expected, deadlineMs: givenUpMs } = incoming;
   const deadlineMs = Number.isFinite(givenUpMs) ? givenUpMs - HOP_MS : now + DEFAULT_DEADLINE_MS;
   if (deadlineMs - now < HOP_MS / 2) throw deadlineExceeded();
-  return permittedCall(requirement, { actor, deadlineMs, requestId, expected });
+  const repeatName = repeatNameOf(incoming.idempotencyKey);
+  return permittedCall(requirement, { actor, deadlineMs, requestId, expected, repeatName });
 }
 
 /** A caller's mistake is the caller's business; only what went wrong on our side is logged. */

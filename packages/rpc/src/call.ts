@@ -11,6 +11,8 @@ export interface Call {
   /** Milliseconds since the epoch. The database gets what is left of it as statement_timeout. */
   deadlineMs: number;
   requestId: string;
+  /** Names the request where it came with an idempotency key: the same name whenever the caller sends it again. The key is not found out from it. */
+  repeatName?: string | undefined;
   /** Versions that entities must have to be changed. */
   expected?: Expected | undefined;
   /** Says which version of an entity the answer shows: its ETag is made of that. */

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { createHash } from "node:crypto";
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
 import { AnswerSchema } from "@tidings/proto/tidings/api/v1/line";
@@ -11,6 +12,15 @@ export interface IdempotencyKey {
   /** A digest of the request: the key with another one is refused. */
   fingerprint: Uint8Array;
 }
+
+/** A name of the requests with a key, which may be kept in the open. */
+export function repeatNameOf(key: IdempotencyKey | undefined): string | undefined {
+  return (
+    key &&
+    createHash("sha256").update("repeat name").update(key.secret).digest("hex").slice(0, REPEAT_NAME_LENGTH)
+  );
+}
+const REPEAT_NAME_LENGTH = 32;
 
 /**
  * Answers a call that has a key: `work` takes effect once, and its answer is kept with its effect. It may be begun for a key that is taken:

@@ -2,7 +2,7 @@ import { create, type DescService, type Message, type MessageInitShape } from "@
 import { type Handler, shown } from "./answer.ts";
 import type { Outgoing, RpcClient } from "./client.ts";
 import type { Handlers } from "./definition.ts";
-import { type AnswerOnce, answered } from "./idempotency.ts";
+import { type AnswerOnce, answered, repeatNameOf } from "./idempotency.ts";
 import { permittedCall, requirementOf } from "./permission.ts";
 
 /** A client of handlers in this very process: the permissions of a server, without the way to one. */
@@ -18,7 +18,8 @@ export function local<S extends DescService>(
       request: MessageInitShape<typeof method.input>,
       { actor, deadlineMs, requestId, expected, idempotencyKey: key, onAnswer }: Outgoing,
     ): Promise<Message> => {
-      const permitted = permittedCall(requirement, { actor, deadlineMs, requestId, expected });
+      const repeatName = repeatNameOf(key);
+      const permitted = permittedCall(requirement, { actor, deadlineMs, requestId, expected, repeatName });
       const answer = await answered(method, { key, answerOnce, deadlineMs }, () =>
         shown(method, handler, { call: permitted, request: create(method.input, request) }),
       );

@@ -6,7 +6,7 @@ import { newFactId } from "../visit/hit.ts";
 export interface ChosenMessage {
   messageId: number;
   contactIds: number[];
-  /** Names why: `direct:<uuid>`. A contact gets a message once for each. */
+  /** Names why: `direct:<key or uuid>`. A contact gets a message once for each. */
   occasion: string;
   source: string;
   sourceId: number;

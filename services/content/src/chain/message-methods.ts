@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { type Database, prepared, queryable } from "@tidings/database/database";
 import type {
   MarketingMessage,
@@ -10,9 +9,10 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
 import { isOpen } from "../family/is-open.ts";
 import { sendAwaiter } from "../send/await-sends.ts";
+import { directOccasion } from "../send/direct-occasion.ts";
 import { requireContact } from "../send/require-contact.ts";
 import { chooseMessages } from "./choose-messages.ts";
-import { MESSAGE_OUTCOMES, readMessage } from "./read-messages.ts";
+import { MESSAGE_OUTCOMES, messagesOfOccasion, readMessage } from "./read-messages.ts";
 
 export interface MessageMethodOptions {
   database: Database;
@@ -41,13 +41,19 @@ export function messageMethods({
     async sendMessageToContact({ id, contactId }, call) {
       const { channels } = await rows.get(id, call);
       await requireContact(findVisible, contactId, call);
+      const occasion = directOccasion(call);
+      const asked = { itemId: id, occasion, contactIds: [contactId] };
+      const [before] = call.repeatName
+        ? await messagesOfOccasion(queryable(database, call.deadlineMs), asked)
+        : [];
+      if (before?.hash) return { hash: before.hash };
       const [open] = await database.query(openStatement, [id], call.deadlineMs);
       if (!open) return { refusal: UNPUBLISHED };
       if (!channels.some(({ isEnabled, channelId }) => isEnabled && channelId))
         return { refusal: NO_CHANNEL };
       const [hash] = await database.transaction(call.deadlineMs, async (transaction) => {
         transaction.afterCommit(wake);
-        const of = { occasion: `direct:${randomUUID()}`, source: "api", sourceId: 0, isBulk: false };
+        const of = { occasion, source: "api", sourceId: 0, isBulk: false };
         const chosen = { ...of, messageId: id, contactIds: [contactId] };
         return chooseMessages(transaction, chosen, database.now());
       });

@@ -69,6 +69,8 @@ interface Task extends Following {
   /** Actions that are done. */
   actionsDone?: number;
   outcome?: ActionOutcome;
+  /** The contact's locale, of an action that is an email to it. */
+  locale?: string;
   /** The mails that an action is. */
   notices?: ChosenNotice[];
   /** How often the repost that is under way was looked at. */
@@ -140,6 +142,8 @@ async function prepare(options: FollowOptions, command: CommandContact, job: Job
     const acting = { form, action, key, contactId, isByCampaign };
     const outcome = await carryOutAction({ command, hasTransport }, acting);
     const isNotice = outcome.state === "done" && NOTICES.has(action.type);
+    if (outcome.state === "done" && action.type === SEND_EMAIL)
+      return { outcome, locale: await localeOf(options, contactId) };
     return { outcome, ...(isNotice && { notices: await noticesOf(options, task, { form, action }) }) };
   };
   const carriedOut = await carryOut().catch((error) => {
@@ -156,6 +160,12 @@ async function isDoubted(database: Database, task: Task): Promise<boolean> {
   const { keepsKnownValues, sighting } = task;
   if (!keepsKnownValues || !sighting) return false;
   return !(await isProvenBefore(database, { key: searchOf(task), deviceId: sighting.deviceId }));
+}
+
+const LOCALE = "preferred_locale";
+
+async function localeOf({ rendering: { contacts } }: FollowOptions, contactId = 0): Promise<string> {
+  return (await contacts.fieldsOf(contactId, [LOCALE])).get(LOCALE) ?? "";
 }
 
 async function noticesOf(
@@ -219,16 +229,12 @@ async function work(options: FollowOptions, transaction: Transaction, { payload 
     const waiting = await followRepost(transaction, task, action.id);
     if (waiting) return waiting;
   }
-  const { outcome, notices = [], looks: _looks, ...rest } = task;
+  const { outcome, notices = [], looks: _looks, locale = "", ...rest } = task;
   const { key, formId, identifiedAs: contactId = 0 } = task;
   if (task.actionsDone === undefined) await giveToContact(options.outbox, transaction, task);
-  if (outcome) recordOutcome(transaction, { key, formId, contactId }, outcome);
-  if (form && action?.type === SEND_EMAIL && outcome?.state === "done") {
-    const results = resultsOf((await submittedRow(transaction, task)) ?? {}, form);
-    const choosing = { transaction, outbox: options.outbox, now: options.database.now() };
-    await emailContact(choosing, { form, action, key, contactId, results });
-    transaction.afterCommit(options.wake);
-  }
+  const isEmail = form && action?.type === SEND_EMAIL && outcome?.state === "done";
+  const refused = isEmail ? await sendEmail(options, transaction, task, { form, action, locale }) : undefined;
+  if (outcome) recordOutcome(transaction, { key, formId, contactId }, { ...outcome, ...refused });
   if (notices.length > 0) chooseNotices(transaction, notices, options.database.now());
   if (notices.length > 0) transaction.afterCommit(options.wake);
   const actionsDone = task.actionsDone === undefined ? 0 : task.actionsDone + 1;
@@ -236,6 +242,21 @@ async function work(options: FollowOptions, transaction: Transaction, { payload 
   // Its receivers see what the actions did (engines.md 8.4), and no repost can take it back any more.
   if (form) await publishSubmission(options, transaction, task, form);
   return { state: "done" };
+}
+
+/** Answers why the contact gets no email, where it gets none. */
+async function sendEmail(
+  { outbox, database, wake }: FollowOptions,
+  transaction: Transaction,
+  task: Task,
+  { form, action, locale }: { form: Form; action: FormAction; locale: string },
+): Promise<Pick<ActionOutcome, "state" | "reason"> | undefined> {
+  const { key, identifiedAs: contactId = 0 } = task;
+  const results = resultsOf((await submittedRow(transaction, task)) ?? {}, form);
+  const choosing = { transaction, outbox, now: database.now() };
+  const isSent = await emailContact(choosing, { form, action, key, contactId, results, locale });
+  transaction.afterCommit(wake);
+  return isSent ? undefined : { state: "refused", reason: "The email is not published." };
 }
 
 const LOOK_FIRST_SECONDS = 0.5;

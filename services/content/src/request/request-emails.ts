@@ -1,14 +1,12 @@
 import { type Database, prepared, queryable } from "@tidings/database/database";
 import { advisoryLocksById } from "@tidings/database/lock";
-import type { Queryable } from "@tidings/database/transaction";
 import { wireAddress } from "@tidings/mail/mail-address";
 import type { Outbox } from "@tidings/messaging/outbox";
-import { isOpen } from "../family/is-open.ts";
 import { assignEmails } from "../send/assign-emails.ts";
 import { chooseContacts } from "../send/choose-contact.ts";
 import type { AskContactable } from "../send/contactable.ts";
-import { FAMILY_OF } from "../send/email-family.ts";
-import { type Outcome, outcomeOfRow, sendOfOccasion } from "../send/outcomes.ts";
+import { emailsOfOccasion, familyOf } from "../send/emails-of-occasion.ts";
+import type { Outcome } from "../send/outcomes.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import { type AskedSends, noOf, type OccasionOf, refusedAll, withRefusals } from "./request.ts";
 
@@ -23,11 +21,6 @@ export interface RequestEmailsOptions {
   wake(): void;
 }
 
-const familyStatement = prepared(
-  "emails_asked_family",
-  `select ${FAMILY_OF} as family_id, ${isOpen("e")} as is_open from emails e where e.id = $1::integer`,
-);
-const ofOccasionStatement = prepared("sends_of_occasion", sendOfOccasion("sends", "family_id"));
 /** Contacts who have, or will have, a mail of the family: a marketing email is one for each of them, whatever the occasion (engines.md 1.3). */
 const receivedStatement = prepared(
   "sends_received",
@@ -90,21 +83,6 @@ export async function requestEmails(
   });
   const outcomes = await emailsOfOccasion(queryable(database, deadlineMs), asked);
   return withRefusals(contactIds, outcomes, { made, refusals });
-}
-
-/** The outcomes of mails of an occasion, for those of these contacts that have one. */
-export async function emailsOfOccasion(
-  source: Queryable,
-  { itemId, occasion, contactIds }: OccasionOf,
-): Promise<Outcome[]> {
-  const { id } = await familyOf(source, itemId);
-  return (await source.query(ofOccasionStatement, [id, occasion, contactIds])).map(outcomeOfRow);
-}
-
-/** The family of an email; of one that is gone the sends that it began. */
-async function familyOf({ query }: Queryable, emailId: number): Promise<{ id: number; isOpen: boolean }> {
-  const [row] = await query(familyStatement, [emailId]);
-  return { id: Number(row?.family_id ?? emailId), isOpen: row?.is_open === "t" };
 }
 
 /** Contacts who may be written to, with their addresses; the reasons of all others are put among the refusals. */

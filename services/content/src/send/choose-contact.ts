@@ -2,6 +2,7 @@ import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
+import { assignEmails } from "./assign-emails.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { keptRevisions } from "./email-revision.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
@@ -11,7 +12,7 @@ import { Lane } from "./send-tables.ts";
 export interface ChosenContact {
   emailId: number;
   contactId: number;
-  /** Names why: `direct:<uuid>`, `form:<submission>:<action>`. A contact gets one mail of a family of emails for each. */
+  /** Names why: `direct:<key or uuid>`, `form:<submission>:<action>`. A contact gets one mail of a family of emails for each. */
   occasion: string;
   source: string;
   sourceId: number;
@@ -63,7 +64,16 @@ export async function chooseContacts(
   return hashes.map((hash) => (made.has(hash) ? hash : undefined));
 }
 
-/** Chooses a contact for an email. Returns the name of the send; undefined where the occasion has one, or the email is gone. */
-export async function chooseContact(choosing: Choosing, chosen: ChosenContact): Promise<string | undefined> {
-  return (await chooseContacts(choosing, [chosen]))[0];
+/**
+ * Chooses a contact for an email of a family: of an A/B test the variant that is due, and of that one the translation for the locale. Returns the name of the send;
+ * undefined where the occasion has one, or the email is gone.
+ */
+export async function chooseMember(
+  choosing: Choosing,
+  chosen: ChosenContact,
+  locale: string,
+): Promise<string | undefined> {
+  const family = { emailId: chosen.emailId, isDecided: false };
+  const [emailId = chosen.emailId] = await assignEmails(choosing.transaction, family, [{ locale }]);
+  return (await chooseContacts(choosing, [{ ...chosen, emailId }]))[0];
 }

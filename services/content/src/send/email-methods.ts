@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { type Database, prepared, queryable } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
@@ -16,8 +15,8 @@ import { sendAwaiter } from "./await-sends.ts";
 import { addBroadcast } from "./broadcast.ts";
 import { EMAIL_BROADCASTS } from "./broadcast-kind.ts";
 import { broadcastMethods } from "./broadcast-methods.ts";
-import { chooseContact } from "./choose-contact.ts";
 import type { AskContactable } from "./contactable.ts";
+import { directSender } from "./direct-send.ts";
 import { dryRun } from "./dry-run.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { readEmailTest } from "./email-test.ts";
@@ -26,13 +25,10 @@ import { ledgerMethods } from "./ledger.ts";
 import { NO_TRANSPORT } from "./mail-parts.ts";
 import { type PreviewOptions, warningsOfEmail } from "./preview-mail.ts";
 import { previewMethods } from "./preview-methods.ts";
-import { readAttachments } from "./read-attachments.ts";
 import { readCount, readLists, readSegmentSend } from "./read-segments.ts";
 import { readTest } from "./read-test.ts";
-import { readTokens } from "./read-tokens.ts";
 import type { RecordOpen } from "./record-opens.ts";
 import { requireContact } from "./require-contact.ts";
-import { sendAction } from "./send-action.ts";
 
 export interface EmailMethodOptions {
   database: Database;
@@ -55,14 +51,6 @@ const familyStatement = prepared(
   "emails_family",
   `select ${FAMILY_OF} as family_id from emails e where e.id = $1`,
 );
-/** Answered in words: each reason of the contact service that holds against every mail. */
-const REFUSALS: Record<string, string> = {
-  unsubscribed: "Contact has requested to not be emailed.",
-  bounced: "Mail to this contact came back.",
-  manual: "Contact was marked as one to not be emailed.",
-  suppressed: "The address is one to not be emailed.",
-};
-
 /** The methods of emails beyond the standard ones, but for those about notices. */
 export type SendMethods = Omit<Handlers<typeof EmailMethodService>, "sendTestEmail">;
 
@@ -76,35 +64,7 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
   return {
     ...ledgerMethods(options),
     ...previewMethods(options),
-    async sendEmailToContact({ id, contactId, tokens, assetAttachments }, call) {
-      await rows.get(id, call);
-      await requireContact(findVisible, contactId, call);
-      const values = readTokens(tokens);
-      const attachments = await readAttachments(assetAttachments, options, call);
-      if (!options.hasTransport) return { hash: "", refusal: NO_TRANSPORT };
-      const { refusal } = await askContactable("email", contactId);
-      if (refusal === "not_found") throw notFound();
-      const no = Object.hasOwn(REFUSALS, refusal) && REFUSALS[refusal];
-      if (no) return { hash: "", refusal: no };
-      const hash = await database.transaction(call.deadlineMs, async (transaction) => {
-        transaction.afterCommit(options.wake);
-        outbox.append(transaction, [sendAction("email", id, "send", { contactId })]);
-        return chooseContact(
-          { transaction, outbox, now: database.now() },
-          {
-            emailId: id,
-            contactId,
-            occasion: `direct:${randomUUID()}`,
-            source: "api",
-            sourceId: 0,
-            tokens: values,
-            attachments,
-          },
-        );
-      });
-      if (hash === undefined) throw notFound();
-      return { hash, refusal: "" };
-    },
+    sendEmailToContact: directSender({ ...options, knownContacts: options.preview.rendering.contacts }),
     async getEmailTest({ id }, call) {
       await rows.get(id, call);
       return readEmailTest(queryable(database, call.deadlineMs), id);

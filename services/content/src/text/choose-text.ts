@@ -8,7 +8,7 @@ export interface ChosenText {
   /** The entity that the message is made of. */
   itemId: number;
   contactId: number;
-  /** Names why: `direct:<uuid>`. A contact gets the entity once for each. */
+  /** Names why: `direct:<key or uuid>`. A contact gets the entity once for each. */
   occasion: string;
   source: string;
   sourceId: number;

@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { type Database, queryable } from "@tidings/database/database";
+import { type Database, prepared, queryable } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { type Sms, type SmsMethodService, SmsRefusal } from "@tidings/proto/tidings/content/v1/sms";
 import type { FindVisible } from "@tidings/resource/needs";
@@ -8,7 +7,9 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
 import { sendAwaiter } from "../send/await-sends.ts";
 import { LIMITS } from "../send/contactable.ts";
+import { directOccasion } from "../send/direct-occasion.ts";
 import { notWritten } from "../send/not-written.ts";
+import { sendOfOccasion } from "../send/outcomes.ts";
 import { requireContact } from "../send/require-contact.ts";
 import { sendAction } from "../send/send-action.ts";
 import type { TextSending } from "./text-sending.ts";
@@ -22,6 +23,8 @@ export interface TextMethodOptions {
   /** Called once a send is chosen. */
   wake(): void;
 }
+
+const repeatedStatement = prepared("text_sends_repeated", sendOfOccasion("text_sends", "sms_id", "content"));
 
 /** The methods of text messages beyond the standard ones. */
 export function textMethods({
@@ -37,6 +40,11 @@ export function textMethods({
     async sendSmsToContact({ id, contactId }, call) {
       const { name } = await rows.get(id, call);
       await requireContact(findVisible, contactId, call);
+      const occasion = directOccasion(call);
+      const [before] = call.repeatName
+        ? await database.query(repeatedStatement, [id, occasion, [contactId]], call.deadlineMs)
+        : [];
+      if (before) return { hash: before.hash ?? "", name, content: before.content ?? "" };
       if (!way) return { name, refusal: SmsRefusal.NO_TRANSPORT };
       const open = (await kind.openItems(queryable(database, call.deadlineMs), [id])).get(id);
       if (!open) return { name, refusal: SmsRefusal.UNPUBLISHED };
@@ -48,7 +56,7 @@ export function textMethods({
       const [hash] = await database.transaction(call.deadlineMs, async (transaction) => {
         transaction.afterCommit(wake);
         outbox.append(transaction, [sendAction("sms", id, "send", { contactId })]);
-        const of = { occasion: `direct:${randomUUID()}`, source: "api", sourceId: 0 };
+        const of = { occasion, source: "api", sourceId: 0 };
         return kind.choose(transaction, [{ ...of, itemId: id, contactId, content: written }], database.now());
       });
       if (hash === undefined) throw notFound();

@@ -551,7 +551,7 @@ export type Send = Message<"tidings.content.v1.Send"> & {
   channel: string;
 
   /**
-   * Why it was chosen: list, direct:<uuid>, form:<submission>:<action>.
+   * Why it was chosen: list, direct:<key or uuid>, form:<submission>:<action>.
    *
    * @generated from field: string occasion = 3;
    */

@@ -155,7 +155,7 @@ export type EmailSend = Message<"tidings.content.v1.EmailSend"> & {
   listId?: number | undefined;
 
   /**
-   * Why it was chosen: list, direct:<uuid>, form:<submission>:<action>.
+   * Why it was chosen: list, direct:<key or uuid>, form:<submission>:<action>.
    *
    * @generated from field: string occasion = 19;
    */
@@ -1570,7 +1570,7 @@ export type SmsSend = Message<"tidings.content.v1.SmsSend"> & {
   listId?: number | undefined;
 
   /**
-   * Names why the contact was chosen: `direct:<uuid>`.
+   * Names why the contact was chosen: `direct:<key or uuid>`.
    *
    * @generated from field: string occasion = 14;
    */

@@ -222,7 +222,7 @@ export type TextSend = Message<"tidings.content.v1.TextSend"> & {
   channel: string;
 
   /**
-   * Why it was chosen: direct:<uuid>, campaign:<event>:<rotation>, message:<occasion>:sms.
+   * Why it was chosen: direct:<key or uuid>, campaign:<event>:<rotation>, message:<occasion>:sms.
    *
    * @generated from field: string occasion = 3;
    */
