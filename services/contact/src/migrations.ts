@@ -4,6 +4,7 @@ import { statements } from "@tidings/database/statements";
 import { JOB_BACKLOG, JOB_RECORDS, JOB_STARTS } from "@tidings/jobs/tables";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { CONSENTS_TABLE } from "./belonging/consent.ts";
+import { REFUSED_ADDRESSES } from "./command/contactable.ts";
 import { NUMBER_INDEXES } from "./command/find-by-number.ts";
 import { COMPANY_NAMES } from "./company/list-names.ts";
 import { ANONYMOUS_CONTACTS } from "./contact/anonymous.ts";
@@ -71,6 +72,7 @@ export const migrations: Migrations = {
   "0054_totals_by_column": keepTotalsByOwner,
   "0055_contact_modified": orderModificationsBeside,
   "0056_numbers": statements(...NUMBER_INDEXES),
+  "0091_refused_addresses": statements(...REFUSED_ADDRESSES),
   // Frequency rules count tweets.
   "0090_tweet_sends": statements(
     `create table tweet_sends (

@@ -259,6 +259,42 @@ test("contacts that unsubscribed, are paused or had enough mails are refused wit
   assert.deepEqual(await check("constructor"), ["", "", "", "", "not_found"]);
 });
 
+test("a no of one contact holds for all with the same address, also after that contact is gone", async () => {
+  const check = async (channel: string, ids: number[]) => {
+    const request = create(CheckContactableRequestSchema, { channel, ids });
+    const { contacts = [] } = await commands.checkContactable(request, callAs(ENGINE));
+    return contacts.map(({ refusal }) => refusal);
+  };
+  const no = async (id: number, channel: string, reason: number) =>
+    assert.deepEqual(
+      await carryOut([{ key: key(), contactId: id, effect: body({ doNotContact: [{ channel, reason }] }) }]),
+      [id],
+    );
+  const withAddress = async (email: string, mobile: string) => {
+    const id = await scene.addContact({});
+    await scene.query("update contacts set email = $2, mobile = $3 where id = $1", [id, email, mobile]);
+    return id;
+  };
+  const one = await withAddress("Twin@example.com", "+49 170 1");
+  const other = await withAddress("twin@example.COM", "+491701");
+  const third = await withAddress("", "");
+  await no(one, "email", 2);
+  await no(one, "sms", 3);
+  assert.deepEqual(await check("email", [one, other, third]), ["bounced", "bounced", ""]);
+  assert.deepEqual(await check("sms", [one, other, third]), ["manual", "manual", ""]);
+  assert.deepEqual(await check("tweet", [one, other]), ["", ""]);
+  await commands.carryOutCommands(
+    create(CarryOutCommandsRequestSchema, {
+      commands: [{ key: key(), contactId: one, effect: { case: "delete", value: {} } }],
+    }),
+    callAs(ENGINE),
+  );
+  assert.deepEqual(await check("email", [one, other]), ["not_found", "bounced"]);
+  assert.deepEqual(await check("sms", [other]), ["manual"]);
+  await no(other, "email", 0);
+  assert.deepEqual(await check("email", [other]), [""]);
+});
+
 test("a frequency rule counts the sends of its channel within its day, week or month, and a pause has its first and its last second", async () => {
   const insertions: Record<string, string> = {
     email: "email_sends (id, contact_id, email_id, date_sent) values (gen_random_uuid(), $1, 1, ",

@@ -1,6 +1,8 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { type Database, prepared } from "@tidings/database/database";
+import type { Statement } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
+import { reasonsOf, type SuppressionKey } from "../contact/suppression.ts";
 
 /** The rules of contacts without one of their own, by channel. */
 export interface UsualFrequencies {
@@ -12,6 +14,13 @@ interface UsualFrequency {
   frequencyNumber: number;
   /** DAY, WEEK or MONTH. */
   frequencyTime: string;
+}
+
+interface Asked {
+  channel: string;
+  ids: number[];
+  usual: UsualFrequencies;
+  key: SuppressionKey;
 }
 
 /** The answer about one contact. */
@@ -35,6 +44,39 @@ const SENDS: Record<string, string> = {
 
 const REASONS = ["", "unsubscribed", "bounced", "manual"];
 
+/** The number of a contact without what only people read. */
+const numberIn = (column: string) => `regexp_replace(${column}, '[^0-9+]', '', 'g')`;
+/** Mailboxes and numbers by channel, as SQL of a contact's columns: where a contact gets messages, and where it may. */
+const ADDRESSES: Record<string, { of: string; forms: ((row: string) => string)[] }> = {
+  email: { of: "c.email", forms: [(row) => `lower(${row}email)`] },
+  sms: {
+    of: "coalesce(nullif(btrim(c.mobile), ''), nullif(btrim(c.phone), ''))",
+    forms: [(row) => numberIn(`${row}mobile`), (row) => numberIn(`${row}phone`)],
+  },
+};
+
+/** SQL of a migration: refused addresses are found, of contacts that may be many. */
+export const REFUSED_ADDRESSES = Object.entries(ADDRESSES).flatMap(([channel, { forms }]) =>
+  forms.map(
+    (form, index) =>
+      `create index contacts_refused_${channel}_${index} on contacts ((${form("")})) where do_not_contact ? '${channel}'`,
+  ),
+);
+
+/** SQL: the reason for which a contact with the address of `c` refuses a channel; null where none does. */
+export function refusedAddress(channel: string): string {
+  const addresses = ADDRESSES[channel];
+  if (!addresses) return "null";
+  const { of, forms } = addresses;
+  const own = channel === "email" ? `lower(${of})` : numberIn(of);
+  const reasons = forms.map(
+    (form) =>
+      `(select t.do_not_contact -> '${channel}' ->> 'reason' from contacts t
+        where t.do_not_contact ? '${channel}' and ${form("t.")} = ${own} and ${own} <> '' limit 1)`,
+  );
+  return `coalesce(${reasons.join(", ")})`;
+}
+
 /**
  * `$1` ids, `$2` channel, `$3` the rule of contacts without one of their own. A pause is a rule with two dates; a limit counts the sends of the last day, week or month. One index look-up for
  * each contact with a limit.
@@ -45,7 +87,9 @@ const statements = new Map(
       channel,
       prepared(
         `contactable_${channel}`,
-        `select asked.id as asked_id, c.id, c.do_not_contact -> $2 ->> 'reason' as reason,
+        `select asked.id as asked_id, c.id, coalesce(c.do_not_contact -> $2 ->> 'reason', ${refusedAddress(channel)}) as reason,
+           ${ADDRESSES[channel]?.of ?? "null"} as address,
+           (select exists (select from suppressions)) as has_suppressions,
            coalesce((rule ->> 'pauseFromDate')::timestamptz <= now()
              and now() <= (rule ->> 'pauseToDate')::timestamptz, false) as is_paused,
            coalesce(messages_max <= (
@@ -65,10 +109,13 @@ const statements = new Map(
   ),
 );
 
-/** Says for each contact, in the order of the ids, why it may not receive a message of a channel now; "" when it may. */
+/**
+ * Says for each contact, in the order of the ids, why it may not receive a message of a channel now; "" when it may. A no of another contact
+ * with the same address counts, and of one that is gone.
+ */
 export async function contactableOf(
   database: Database,
-  { channel, ids, usual }: { channel: string; ids: number[]; usual: UsualFrequencies },
+  { channel, ids, usual, key }: Asked,
   deadlineMs: number,
 ): Promise<ContactableAnswer[]> {
   const statement = statements.get(Object.hasOwn(SENDS, channel) ? channel : "other");
@@ -76,6 +123,13 @@ export async function contactableOf(
   const rule = channel === "email" || channel === "sms" ? usual[channel] : undefined;
   const values = [ids, channel, rule ? JSON.stringify(rule) : null];
   const rows = await database.query(statement, values, deadlineMs);
+  if (rows[0]?.has_suppressions === "t") {
+    const ask = (...query: [Statement, unknown[]]) => database.query(...query, deadlineMs);
+    // A contact that refuses needs no look-up.
+    const addresses = rows.map(({ reason, address }) => (reason ? null : address));
+    const reasons = await reasonsOf(ask, { channel, addresses }, key);
+    for (const [index, row] of rows.entries()) row.reason ??= reasons[index]?.toString() ?? null;
+  }
   return rows.map((row) => ({
     id: Number(row.asked_id),
     refusal: refusalOf(row),

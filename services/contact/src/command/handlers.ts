@@ -97,7 +97,8 @@ export function commandHandlers(
 
     async checkContactable({ channel, ids }, { deadlineMs }) {
       limit(ids.length, READ_MAX);
-      return { contacts: await contactableOf(database, { channel, ids, usual }, deadlineMs) };
+      const asked = { channel, ids, usual, key: context.suppressionKey };
+      return { contacts: await contactableOf(database, asked, deadlineMs) };
     },
 
     async listRecipients({ pageSize, ...asked }, { deadlineMs }) {

@@ -1,6 +1,7 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { asciiAddress } from "@tidings/runtime/email-address";
+import { refusedAddress } from "./contactable.ts";
 
 /**
  * `$1` segments, `$2` the contact before the slice, `$3` its size, `$4` excluded segments, `$5` contacts that are passed over, `$6` the last contact, `$7` the channel. Each segment gives its next
@@ -17,7 +18,8 @@ const recipientsStatement = prepared(
          order by contact_id limit $3::integer) m) as members
      group by contact_id order by contact_id limit $3::integer
    )
-   select m.contact_id, m.segment_id, c.preferred_locale, c.do_not_contact ? $7::text as has_refused,
+   select m.contact_id, m.segment_id, c.preferred_locale, c.do_not_contact ? $7::text
+       or case when $7::text = 'sms' then ${refusedAddress("sms")} else ${refusedAddress("email")} end is not null as has_refused,
      case when $7::text = 'sms' then coalesce(nullif(btrim(c.mobile), ''), nullif(btrim(c.phone), '')) else c.email end as address,
      (select true from segment_contacts x
        where x.segment_id = any ($4::integer[]) and x.contact_id = m.contact_id and not x.manually_removed limit 1) is not null as is_excluded

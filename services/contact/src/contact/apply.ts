@@ -113,6 +113,8 @@ function applyChannels(row: ContactRow, application: ContactApplication): void {
   const { change, lookups, now } = application;
   const dateAdded = isoTime(now);
   const wanted = [...suppressed(row, application), ...change.doNotContact];
+  for (const { channel, reason } of change.doNotContact)
+    if (reason === 0) lookups.lifts.push({ row, channel });
   if (wanted.length > 0) {
     const entries = doNotContactOf(row);
     let isChanged = false;
@@ -132,9 +134,9 @@ function applyChannels(row: ContactRow, application: ContactApplication): void {
   }
 }
 
-/** Suppressions of a new contact's addresses, from a contact that is gone. */
-function suppressed(row: ContactRow, { isNew, lookups }: ContactApplication) {
-  return isNew ? lookups.suppressions(row) : [];
+/** Suppressions of the addresses that the contact gets, from contacts that are gone. */
+function suppressed(row: ContactRow, { row: before, isNew, lookups }: ContactApplication) {
+  return lookups.suppressions.of(row, isNew ? undefined : before);
 }
 
 export function identify(row: ContactRow, set: FieldSet, now: string): void {

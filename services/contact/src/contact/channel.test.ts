@@ -147,6 +147,29 @@ test("a stopped address stays stopped after deletion and creation anew, and is k
   assert.deepEqual(parse(other.doNotContact), []);
 });
 
+test("a contact that gets a stopped address by an edit may not be written to there, until that is lifted", async () => {
+  const stopped = await add({ email: "moved@example.com" });
+  await stop(stopped.id, "email", { reason: 1 });
+  await remove(stopped.id);
+  const { id } = await add({ email: "fine@example.com" });
+  const rename = async (email: string) => {
+    const request = create(UpdateContactRequestSchema, {
+      id,
+      contact: contactBody({ email }),
+      updateMask: { paths: [] },
+    });
+    await scene.handlers.updateContact(request, call);
+    return parse((await get(id)).doNotContact) as { id: number; reason: number }[];
+  };
+  const [entry] = await rename("Moved@example.com");
+  assert.equal(entry?.reason, 1);
+  assert.ok(Number(entry?.id) > 0);
+  await allow(id, "email");
+  assert.deepEqual(await rename("moved@example.com"), []);
+  assert.deepEqual(await rename("fine@example.com"), []);
+  assert.deepEqual(await rename("moved@example.com"), []);
+});
+
 test("the parameters of a query keep their order, and a user agent is noted as a device, once", async () => {
   const { id } = await add({ firstname: "A" });
   const useragent =

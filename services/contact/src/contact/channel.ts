@@ -7,6 +7,7 @@ import { type ContactRow, doNotContactOf } from "../rows/contact.ts";
 import { applyDoNotContact, readAddition } from "./do-not-contact.ts";
 import { editContact } from "./edit.ts";
 import type { ContactContext } from "./save.ts";
+import { liftSuppressions } from "./suppression.ts";
 
 const nextEntryId = prepared("do_not_contact_next_id", "select nextval('do_not_contact_id') as id");
 
@@ -37,7 +38,8 @@ export async function removeDoNotContact(
 ): Promise<{ found: boolean; row: ContactRow }> {
   if (channel === "") throw notFound();
   let found = false;
-  const row = await editContact(context, id, call, (before) => {
+  const row = await editContact(context, id, call, (before, { transaction }) => {
+    liftSuppressions(transaction, [{ row: before, channel }], context.suppressionKey);
     const { [channel]: _lifted, ...others } = doNotContactOf(before);
     found = Object.hasOwn(doNotContactOf(before), channel);
     return found ? { ...before, do_not_contact: JSON.stringify(others) } : before;

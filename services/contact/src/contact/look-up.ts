@@ -9,11 +9,10 @@ import type { Call } from "@tidings/rpc/call";
 import { folded } from "@tidings/runtime/folded";
 import { mayReach } from "../record/reach.ts";
 import { newCompany } from "../rows/company.ts";
-import { type ContactRow, STAGE_JSON } from "../rows/contact.ts";
+import { STAGE_JSON } from "../rows/contact.ts";
 import { ownersById } from "../rows/owner.ts";
 import type { ContactChange } from "./body.ts";
-import type { DoNotContactChange } from "./do-not-contact.ts";
-import { type SuppressionKey, suppressionsOf } from "./suppression.ts";
+import { type Lift, type SuppressionKey, type Suppressions, suppressionsOf } from "./suppression.ts";
 
 /** Rows that the items of a batch refer to, looked up for all of them at once. */
 export interface ContactLookups {
@@ -32,7 +31,9 @@ export interface ContactLookups {
   companyNamed(name: string): { id: number; name: string } | undefined;
   newCompanies(): Row[];
   newTags(): Tag[];
-  suppressions(row: ContactRow): DoNotContactChange[];
+  suppressions: Suppressions;
+  /** Filled by changes that are applied. */
+  lifts: Lift[];
 }
 
 /** Reads all the changes refer to in one round trip. Tags and addresses that are not there yet are made. */
@@ -75,6 +76,9 @@ export async function lookUpForContacts(
     suppressionsOf(transaction, changes, key),
   ]);
   const companiesByName = namedCompanies(named, call);
+  if (suppressions.ofContactMax > 0)
+    entryIds.push(...(await sequence(transaction, changes.length * suppressions.ofContactMax)));
+  const lifts: Lift[] = [];
   return {
     ...tags,
     address: (ip) => addresses.rows.get(ip),
@@ -86,6 +90,7 @@ export async function lookUpForContacts(
       return name === undefined ? undefined : { id, name };
     },
     suppressions,
+    lifts,
     ...companiesByName,
   };
 }

@@ -15,7 +15,7 @@ import { type ContactChange, readContactChange } from "./body.ts";
 import { writeCompanyLinks } from "./company-link.ts";
 import { contactSaved } from "./events.ts";
 import { type ContactLookups, lookUpForContacts } from "./look-up.ts";
-import type { SuppressionKey } from "./suppression.ts";
+import { liftSuppressions, type SuppressionKey } from "./suppression.ts";
 
 /** The context of every operation on contacts. */
 export interface ContactContext extends FieldContext {
@@ -42,6 +42,7 @@ function contactKind({
     apply: applyChange,
     writeRest(transaction, changes, lookups, { company: companyFields }) {
       writeNewTags(transaction, changes, lookups, outbox);
+      liftSuppressions(transaction, lookups.lifts, suppressionKey);
       // Not those that only a refused contact named.
       const linked = new Set(changes.flatMap(({ row }) => companiesOf(row).map(({ id }) => String(id))));
       const companies = lookups
