@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
-import type { ALONE, Command, Outcome } from "@tidings/commands/once";
+import { ALONE, type Command, type Outcome } from "@tidings/commands/once";
 import { joined } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { ContactCommand } from "@tidings/proto/tidings/contact/v1/command";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { isObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
-import { badRequest, notFound } from "@tidings/rpc/fault";
+import { badRequest, Code, notFound, unavailable } from "@tidings/rpc/fault";
 import { readContacts } from "../contact/referred.ts";
 import { removeContacts } from "../contact/remove.ts";
 import { contactSaver } from "../contact/save.ts";
@@ -77,6 +77,27 @@ export async function carryOut(
   if (kind === "identify") return identifyContacts(within, only(commands, "identify"));
   // Before any contact is locked: the transaction that holds the members may want the same contacts.
   if (kind === "segments") lockMembers(transaction);
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+    const { outcomes, merged } = await carryOutPlaced(within, kind, commands);
+    if (merged.size === 0) return outcomes;
+    if (commands.length > 1)
+      return commands.map(({ contactId }, index) =>
+        merged.has(contactId) ? ALONE : (outcomes[index] ?? GONE),
+      );
+  }
+  throw unavailable("The contact is being merged again and again.");
+}
+
+const TRIES_MAX = 6;
+const GONE: Outcome<never> = { fault: notFound("Contact not found.") };
+
+/** Carries out commands on the contacts that are there now. `merged` are contacts that were merged before they were locked: their commands did nothing. */
+async function carryOutPlaced(
+  within: Within,
+  kind: Exclude<Kind, "identify">,
+  commands: KeyedCommand[],
+): Promise<{ outcomes: Outcome<Effected>[]; merged: Set<number> }> {
+  const { transaction } = within;
   const contacts = await readContacts(
     transaction.query,
     commands.map(({ contactId }) => contactId),
@@ -86,10 +107,18 @@ export async function carryOut(
     return row ? [{ contactId: Number(row.id), effect }] : [];
   });
   const results = (await outcomesOf(within, kind, placed)).values();
-  return commands.map(({ contactId }) => {
+  const outcomes = commands.map(({ contactId }) => {
     const result = contacts.has(contactId) ? results.next().value : undefined;
-    return result ?? { fault: notFound("Contact not found.") };
+    return result ?? GONE;
   });
+  const missed = commands.flatMap(({ contactId }, index) => {
+    const outcome = outcomes[index];
+    const isMissing = outcome && "fault" in outcome && outcome.fault.code === Code.NOT_FOUND;
+    return isMissing && contacts.has(contactId) ? [contactId] : [];
+  });
+  const survivors = missed.length > 0 ? await readContacts(transaction.query, missed) : new Map();
+  const merged = missed.filter((id) => survivors.has(id) && survivors.get(id).id !== contacts.get(id)?.id);
+  return { outcomes, merged: new Set(merged) };
 }
 
 type Within = Omit<Carrying, "kind"> & { context: CommandContext };

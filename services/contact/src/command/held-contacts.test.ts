@@ -2,14 +2,22 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import {
+  CarryOutCommandsRequestSchema,
+  type ContactCommand,
+} from "@tidings/proto/tidings/contact/v1/command";
 import { CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import { DeleteCompanyRequestSchema } from "@tidings/proto/tidings/contact/v1/company_service";
+import type { Actor } from "@tidings/rpc/actor";
 import { eventually } from "@tidings/testkit/eventually";
 import { countDeadlocks } from "@tidings/testkit/postgres";
 import { companyHandlers } from "../company/company.ts";
 import { react } from "../segment/build/react.ts";
 import { callAs } from "../testing/contact-scene.ts";
 import { segmentScene } from "../testing/segment-scene.ts";
+import { commandHandlers } from "./handlers.ts";
+
+const ENGINE: Actor = { kind: "service", id: null, name: "Forms", admin: false, permissions: {} };
 
 /** A transaction that changes many contacts waits for one that holds some of them, as a merge does, before it holds any that the other one takes next. */
 
@@ -112,6 +120,40 @@ test("a company is deleted while another transaction takes its contacts one afte
     Object.values(contacts),
   ]);
   assert.equal(rows.length, 2);
+});
+
+test("a command on a contact that is merged while it waits for it takes effect on the survivor, alone and among others", async () => {
+  const commands = commandHandlers(scene.services);
+  const effects = {
+    points: { operator: "plus", delta: 5, type: "form", eventName: "Sign up" },
+    edit: { body: Buffer.from('{"points":5}') },
+  };
+  for (const [kind, value] of Object.entries(effects))
+    for (const others of [0, 2]) {
+      const { first: gone, second: survivor } = await pair();
+      const ids = [gone];
+      for (let count = 0; count < others; count += 1) ids.push(await scene.addContact({}));
+      const sent = ids.map((contactId) => ({
+        ...{ key: `held:${randomUUID()}`, contactId },
+        effect: { case: kind, value } as unknown as ContactCommand["effect"],
+      }));
+      const request = create(CarryOutCommandsRequestSchema, { commands: sent });
+      let answer: ReturnType<typeof commands.carryOutCommands> | undefined;
+      const last = `with moved as (delete from contacts where id = ${gone})
+        insert into contact_redirects (merged_id, contact_id, date_added) values (${gone}, ${survivor}, now())`;
+      await holdInOrder({ first: gone, second: survivor, last }, () => {
+        answer = commands.carryOutCommands(request, callAs(ENGINE));
+        return answer;
+      });
+      const outcomes = (await answer)?.outcomes ?? [];
+      assert.deepEqual(
+        outcomes.map(({ reason, contactId }) => reason || contactId),
+        [survivor, ...ids.slice(1)],
+        kind,
+      );
+      const [row] = await scene.query("select points from contacts where id = $1", [survivor]);
+      assert.equal(row?.points, "5", kind);
+    }
 });
 
 test("no transaction of these was ended by a deadlock", async () => {
