@@ -1,103 +1,147 @@
 import type { Document, Operation } from "@tidings/gateway/openapi/document";
 import type { Schema } from "@tidings/gateway/route/schema";
 import { OPENAPI_FILE } from "./openapi-file.ts";
+import { type Compare, resolved, schemaComparer } from "./schema-losses.ts";
 import { runTool } from "./tool.ts";
 
 /** Changes that break clients are named here, each in a line of its own, word by word as the check has it. */
 export const NAMED_CHANGES_FILE = "docs/api-changes.md";
 
-/** Changes since the commit before, or in the one that is being made, that break clients. */
-export async function breakingChanges(text: string): Promise<string[]> {
+/**
+ * Changes since the commit before, or in the one that is being made, that break clients and are not named: a line of the same change or
+ * commit names each, so that an older line allows nothing.
+ */
+export async function unnamedChanges(text: string, names: string): Promise<string[]> {
   for (const commit of ["HEAD", "HEAD~1"]) {
-    const kept = await keptIn(commit);
-    if (kept && kept !== text) return changesBetween(JSON.parse(kept), JSON.parse(text));
+    const kept = await keptIn(commit, OPENAPI_FILE);
+    if (kept && kept !== text) {
+      const changes = changesBetween(JSON.parse(kept), JSON.parse(text));
+      return unnamed(changes, { before: (await keptIn(commit, NAMED_CHANGES_FILE)) ?? "", after: names });
+    }
   }
   return [];
 }
 
-/** Undefined where the commit has no description, where a shallow clone does not have the commit, and without git. */
-async function keptIn(commit: string): Promise<string | undefined> {
-  const show = runTool({ command: "git", args: ["show", `${commit}:${OPENAPI_FILE}`] });
+/** The changes that no line names which was not there before. */
+export function unnamed(changes: string[], { before, after }: { before: string; after: string }): string[] {
+  const countIn = (text: string, change: string) =>
+    text.split("\n").filter((line) => line === `- ${change}`).length;
+  return changes.filter((change) => countIn(after, change) <= countIn(before, change));
+}
+
+/** Undefined where the commit has no such file, where a shallow clone does not have the commit, and without git. */
+async function keptIn(commit: string, file: string): Promise<string | undefined> {
+  const show = runTool({ command: "git", args: ["show", `${commit}:${file}`] });
   const { ok, output } = await show.catch(() => ({ ok: false, output: "" }));
   return ok ? output : undefined;
 }
 
 /** The losses of a client of the first description with the second one. */
 export function changesBetween(before: Document, after: Document): string[] {
-  return [...changedOperations(before, after), ...changedSchemas(before, after)];
-}
-
-function changedOperations(before: Document, after: Document): string[] {
-  return Object.entries(before.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, operation]) => {
+  const compare = schemaComparer(before, after);
+  const losses = Object.entries(before.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, was]) => {
       const name = `${method.toUpperCase()} ${path}`;
-      const now = after.paths[path]?.[method];
-      if (!now) return [`${name} is gone`];
+      const is = after.paths[path]?.[method];
+      if (!is) return [`${name} is gone`];
+      const sides = { name, before, after, compare };
       return [
-        ...missing(parametersOf(operation), parametersOf(now)).map(
-          (parameter) => `${name} has no ${parameter} any more`,
-        ),
-        ...missing(successesOf(operation), successesOf(now)).map(
-          (status) => `${name} does not answer ${status} any more`,
-        ),
+        ...parameterLosses(parametersOf(before, was), parametersOf(after, is), sides),
+        ...bodyLosses(bodyOf(was), bodyOf(is), sides),
+        ...answerLosses(was, is, sides),
       ];
     }),
   );
+  return [...new Set(losses)];
 }
 
-function missing(before: string[], after: string[]): string[] {
-  return before.filter((name) => !after.includes(name));
+interface Sides {
+  /** `GET /api/tags` */
+  name: string;
+  before: Document;
+  after: Document;
+  compare: Compare;
 }
 
-function parametersOf({ parameters }: Operation): string[] {
-  return (parameters as { $ref?: string; in?: string; name?: string }[]).map(
-    (parameter) => parameter.$ref ?? `${parameter.in} parameter ${parameter.name}`,
-  );
+interface Parameter {
+  in: string;
+  name: string;
+  required?: boolean;
+  schema?: Schema;
 }
 
-function successesOf({ responses }: Operation): string[] {
-  return Object.keys(responses).filter((status) => status < "400");
+function parametersOf(document: Document, { parameters }: Operation): Map<string, Parameter> {
+  const all = (parameters as Parameter[]).map((parameter) => resolved(document, parameter));
+  return new Map(all.map((parameter) => [`${parameter.in} parameter ${parameter.name}`, parameter]));
 }
 
-function changedSchemas(before: Document, after: Document): string[] {
-  return Object.entries(before.components.schemas).flatMap(([name, schema]) => {
-    const now = after.components.schemas[name];
-    if (!now) return [`${name} is gone`];
-    const properties = membersOf(now);
-    return Object.entries(membersOf(schema)).flatMap(([member, was]) => {
-      const is = properties[member];
-      if (!is) return [`${name}.${member} is gone`];
-      return name.endsWith("Input")
-        ? narrowed(`${name}.${member}`, was, is)
-        : widened(`${name}.${member}`, was, is);
-    });
+function parameterLosses(
+  was: Map<string, Parameter>,
+  is: Map<string, Parameter>,
+  { name, compare }: Sides,
+): string[] {
+  const kept = [...was].flatMap(([parameter, { schema = {} }]) => {
+    const now = is.get(parameter);
+    if (!now) return [`${name} has no ${parameter} any more`];
+    return compare(`${name} ${parameter}`, schema, now.schema ?? {}, "sent");
   });
-}
-
-function membersOf({ properties = {} }: Schema): Record<string, Schema> {
-  return properties as Record<string, Schema>;
-}
-
-/** A member that is sent may not take less than before. */
-function narrowed(name: string, was: Schema, is: Schema): string[] {
-  const types = missing(typesOf(was), typesOf(is)).map((type) => `${name} takes no ${type} any more`);
-  const words = is.enum ? missing((was.enum ?? []) as string[], is.enum as string[]) : [];
-  const limits = ["maxLength", "maxItems", "maximum"].filter(
-    (limit) => Number(is[limit] ?? Infinity) < Number(was[limit] ?? Infinity),
+  const needed = [...is].filter(
+    ([parameter, { required }]) => required && was.get(parameter)?.required !== true,
   );
-  const minimum = Number(is.minimum ?? -Infinity) > Number(was.minimum ?? -Infinity) ? ["minimum"] : [];
+  return [...kept, ...needed.map(([parameter]) => `${name} needs the ${parameter}`)];
+}
+
+interface Body {
+  required?: boolean;
+  content?: Content;
+}
+
+type Content = Record<string, { schema?: Schema }>;
+
+function bodyOf({ requestBody = {} }: Operation): Body {
+  return requestBody as Body;
+}
+
+function bodyLosses(was: Body, is: Body, { name, compare }: Sides): string[] {
   return [
-    ...types,
-    ...words.map((word) => `${name} takes no ${word} any more`),
-    ...[...limits, ...minimum].map((limit) => `${name} has a narrower ${limit}`),
+    ...(is.required && !was.required ? [`${name} needs a body`] : []),
+    ...contentLosses(was.content, is.content, (type, old, now) =>
+      now ? compare(`${name} body`, old, now, "sent") : [`${name} takes no ${type} any more`],
+    ),
   ];
 }
 
-/** A member that is answered may not be of another type than before. */
-function widened(name: string, was: Schema, is: Schema): string[] {
-  return missing(typesOf(is), typesOf(was)).map((type) => `${name} may be ${type}`);
+/** Errors have one body, which is that of every operation. */
+function answerLosses(was: Operation, is: Operation, { name, before, after, compare }: Sides): string[] {
+  type Response = { content?: Content; headers?: object };
+  return Object.keys(was.responses).flatMap((status) => {
+    const isError = status >= "400";
+    const old = resolved(before, was.responses[status] as Response);
+    const answered = is.responses[status] as Response | undefined;
+    const now = answered && resolved(after, answered);
+    if (!now) return isError ? [] : [`${name} does not answer ${status} any more`];
+    const headers = Object.keys(old.headers ?? {}).filter(
+      (header) => !Object.hasOwn(now.headers ?? {}, header),
+    );
+    return [
+      ...headers.map(
+        (header) => `${isError ? status : `${name} ${status}`} has no header ${header} any more`,
+      ),
+      ...contentLosses(old.content, now.content, (type, one, other) =>
+        other
+          ? compare(isError ? status : `${name} ${status}`, one, other, "answered")
+          : [`${name} does not answer ${type} any more`],
+      ),
+    ];
+  });
 }
 
-function typesOf({ type }: Schema): string[] {
-  return type === undefined ? [] : [type].flat().map(String);
+function contentLosses(
+  was: Content = {},
+  is: Content = {},
+  losses: (type: string, was: Schema, is: Schema | undefined) => string[],
+): string[] {
+  return Object.entries(was).flatMap(([type, { schema = {} }]) =>
+    losses(type, schema, is[type] && (is[type].schema ?? {})),
+  );
 }
