@@ -4,6 +4,7 @@ import { after, describe, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { signIn, startBrowser, takeScreenshot, withPage } from "./browser.ts";
 import { startCallbackApp } from "./callback-app.ts";
+import { fetchApi } from "./client.ts";
 import { createOAuthClient, type OAuthClient, requestTokens } from "./oauth-client.ts";
 import { make, newPerson, PASSWORD } from "./people.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
@@ -73,7 +74,7 @@ describe("an app is let in", () => {
     const { refresh_token } = body;
     const next = await requestTokens(baseUrl, { ...client, grant_type: "refresh_token", refresh_token });
     const headers = { authorization: `Bearer ${next.body.access_token}` };
-    const contacts = await fetch(`${baseUrl}/api/contacts`, { headers });
+    const contacts = await fetchApi(baseUrl, { path: "contacts", headers });
     assert.equal(contacts.status, 200);
   });
 

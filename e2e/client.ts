@@ -52,29 +52,47 @@ export type Client = (
 /** A client of the REST API with Basic authentication; without a login it is anonymous. */
 export function createClient(baseUrl: string, login?: { username: string; password: string }): Client {
   const credentials = login && Buffer.from(`${login.username}:${login.password}`).toString("base64");
-  return async (method, path, body, headers = {}) => {
-    const response = await fetch(`${baseUrl}/api/${path}`, {
+  return (method, path, body, headers = {}) =>
+    fetchApi(baseUrl, {
       method,
-      redirect: "manual",
-      headers: {
-        ...(credentials && { authorization: `Basic ${credentials}` }),
-        ...(body !== undefined &&
-          !(body instanceof URLSearchParams) && { "content-type": "application/json" }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: encoded(body) }),
+      path,
+      body,
+      headers: { ...(credentials && { authorization: `Basic ${credentials}` }), ...headers },
     });
-    const text = await response.text();
-    assertDescribed({
-      method,
-      path: `/api/${path}`,
-      override: overrideOf(path, body, headers),
-      status: response.status,
-      contentType: response.headers.get("content-type"),
-      text,
-    });
-    return { status: response.status, headers: response.headers, text, body: JSON.parse(text || "{}") };
-  };
+}
+
+export interface ApiRequest {
+  method?: string;
+  /** Below `/api/`. */
+  path: string;
+  body?: RequestBody;
+  headers?: Record<string, string>;
+  /** Ends the exchange from the caller's side. */
+  signal?: AbortSignal;
+}
+
+/** Sends a request to the API and holds the exchange against its description. An answer that is no JSON has bytes. */
+export async function fetchApi(
+  baseUrl: string,
+  { method = "GET", path, body, headers = {}, signal }: ApiRequest,
+): Promise<Answer & { bytes: Buffer }> {
+  const response = await fetch(`${baseUrl}/api/${path}`, {
+    method,
+    redirect: "manual",
+    headers: {
+      ...(body !== undefined && !(body instanceof URLSearchParams) && { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: encoded(body) }),
+    ...(signal && { signal }),
+  });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const { status, headers: answered } = response;
+  const text = bytes.toString();
+  const override = overrideOf(path, body, headers);
+  assertDescribed({ method, path: `/api/${path}`, override, status, headers: answered, text });
+  const isJson = answered.get("content-type") === "application/json" && text !== "";
+  return { status, headers: answered, text, bytes, body: isJson ? JSON.parse(text) : {} };
 }
 
 /** The method that a POST says it stands for. */

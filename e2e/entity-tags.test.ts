@@ -4,8 +4,7 @@ import type { Answer, Client, Entity, RequestBody } from "./client.ts";
 import { make } from "./people.ts";
 import { exampleOf, ownRoutes, pathOf } from "./permission/routes.ts";
 import { addFirstContact, type Resource, resources } from "./resources.ts";
-import { ADMINISTRATOR, startTestStack } from "./stack.ts";
-import { authorizationOf } from "./uploader.ts";
+import { startTestStack } from "./stack.ts";
 
 const stack = await startTestStack();
 after(() => stack.stop());
@@ -19,16 +18,8 @@ const tagOf = ({ headers, text }: Answer): string => {
 };
 
 /** A GET, whose answer may be 304 without a body. */
-async function read(path: string, tag?: string): Promise<Answer> {
-  const { baseUrl } = stack;
-  const known: Record<string, string> = tag === undefined ? {} : { "if-none-match": tag };
-  const response = await fetch(`${baseUrl}/api/${path}`, {
-    headers: { authorization: BASIC, ...known },
-  });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, text, body: text ? JSON.parse(text) : {} };
-}
-const BASIC = authorizationOf(ADMINISTRATOR);
+const read = (path: string, tag?: string): Promise<Answer> =>
+  api("GET", path, undefined, tag === undefined ? {} : { "if-none-match": tag });
 
 const ifMatch =
   (tag: string): Client =>

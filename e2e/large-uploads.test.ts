@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFile, stat } from "node:fs/promises";
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { after, test } from "node:test";
 import { BOUNDARY, MULTIPART } from "./multipart.ts";
+import { assertDescribed } from "./openapi/described.ts";
+import { headersOf } from "./raw-http.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 import { authorizationOf } from "./uploader.ts";
 
@@ -33,15 +36,15 @@ function* body(size: number): Generator<Buffer> {
 async function upload(size: number): Promise<string> {
   const { hostname, port } = new URL(stack.baseUrl);
   const headers = { authorization: authorizationOf(ADMINISTRATOR), "content-type": MULTIPART };
-  const outgoing = request({ hostname, port, path: "/api/files/assets/new", method: "POST", headers });
-  const answered = new Promise<string>((resolve, reject) => {
-    outgoing.once("error", reject);
-    outgoing.once("response", async (response) => {
-      const chunks = await response.toArray();
-      const text = Buffer.concat(chunks).toString();
-      if (response.statusCode === 200) resolve(JSON.parse(text).file.name);
-      else reject(new Error(text));
-    });
+  const [method, path] = ["POST", "/api/files/assets/new"];
+  const outgoing = request({ hostname, port, path, method, headers });
+  const answered = once(outgoing, "response").then(async ([response]: IncomingMessage[]) => {
+    assert.ok(response);
+    const text = Buffer.concat(await response.toArray()).toString();
+    const { statusCode: status = 0 } = response;
+    assertDescribed({ method, path, status, headers: headersOf(response), text });
+    assert.equal(status, 200, text);
+    return JSON.parse(text).file.name as string;
   });
   await Promise.all([pipeline(Readable.from(body(size)), outgoing), answered]);
   return answered;

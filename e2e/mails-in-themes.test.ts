@@ -5,6 +5,7 @@ import { readThemeFile } from "@tidings/content/theme/theme-archive";
 import type { Page } from "playwright-core";
 import { axeViolations } from "./axe.ts";
 import { startBrowser, takeScreenshot, withPage } from "./browser.ts";
+import { fetchApi } from "./client.ts";
 import { startMailingStack } from "./mailing-stack.ts";
 import { PNG } from "./multipart.ts";
 import { sendToReader } from "./sent-mail.ts";
@@ -20,8 +21,8 @@ const { baseUrl, publicUrl, made, sink } = stack;
 /** The HTML of a theme for emails, as the API gives it to authors. */
 async function themeFor(key: string): Promise<string> {
   const headers = { authorization: authorizationOf(ADMINISTRATOR) };
-  const answer = await fetch(`${baseUrl}/api/themes/${key}`, { headers });
-  const archive = Readable.from([Buffer.from(await answer.arrayBuffer())]);
+  const { bytes } = await fetchApi(baseUrl, { path: `themes/${key}`, headers });
+  const archive = Readable.from([bytes]);
   return (await readThemeFile(archive, "html/email.html")) ?? "";
 }
 

@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { type Visitor, visitorOf } from "@tidings/gateway/testing/visitor";
 import { processes } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
-import type { Body } from "./client.ts";
+import { fetchApi } from "./client.ts";
 import { createOAuthClient, type OAuthClient, requestTokens, type Tokens } from "./oauth-client.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 
@@ -13,14 +13,13 @@ const stack = await startTestStack({ replicas: { gateway: 2 }, env: { gateway: {
 after(stack.stop);
 const [first = "", second = ""] = stack.gateways.map(({ baseUrl }) => baseUrl);
 
-const send = async (baseUrl: string, accessToken: string, path = "contacts", body?: object) => {
-  const response = await fetch(`${baseUrl}/api/${path}`, {
+const send = (baseUrl: string, accessToken: string, path = "contacts", body?: object) =>
+  fetchApi(baseUrl, {
     method: body ? "POST" : "GET",
-    headers: { authorization: `Bearer ${accessToken}`, "content-type": "application/json" },
-    ...(body && { body: JSON.stringify(body) }),
+    path,
+    body,
+    headers: { authorization: `Bearer ${accessToken}` },
   });
-  return { status: response.status, body: (await response.json()) as Body };
-};
 
 async function codeFor(visitor: Visitor, { client_id }: OAuthClient): Promise<string> {
   const query = new URLSearchParams({ client_id, redirect_uri: CALLBACK, response_type: "code" });

@@ -1,4 +1,4 @@
-import { Agent, request } from "node:http";
+import { Agent, type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { assertDescribed } from "./openapi/described.ts";
@@ -22,6 +22,10 @@ const HANG_MS = 5_000;
 
 const agent = new Agent({ keepAlive: true });
 
+export function headersOf({ headers }: IncomingMessage): Headers {
+  return new Headers(Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]));
+}
+
 /** Sends a request exactly as it is written. */
 export function sendRaw(
   baseUrl: string,
@@ -36,13 +40,14 @@ export function sendRaw(
     let isAnswered = false;
     outgoing.once("response", (incoming) => {
       isAnswered = true;
-      buffer(incoming).then((bytes) => {
-        const text = bytes.toString();
-        const status = incoming.statusCode ?? 0;
-        const contentType = incoming.headers["content-type"] ?? null;
-        assertDescribed({ method, path, status, contentType, text });
-        resolve({ status, headers: incoming.headers, text });
-      }, reject);
+      buffer(incoming)
+        .then((bytes) => {
+          const text = bytes.toString();
+          const status = incoming.statusCode ?? 0;
+          assertDescribed({ method, path, status, headers: headersOf(incoming), text });
+          resolve({ status, headers: incoming.headers, text });
+        })
+        .catch(reject);
     });
     // A server that refuses a body need not read it to its end.
     outgoing.on("error", (error) => !isAnswered && reject(error));

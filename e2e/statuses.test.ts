@@ -231,7 +231,13 @@ describe("every operation has limits", () => {
       );
       assert.match(answer, /^HTTP\/1.1 417 /, `${method} ${path}`);
       const [, text = ""] = answer.split("\r\n\r\n");
-      assertDescribed({ method, path, status: 417, contentType: "application/json", text });
+      assertDescribed({
+        method,
+        path,
+        status: 417,
+        headers: new Headers({ "content-type": "application/json" }),
+        text,
+      });
     }
   });
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { buffer } from "node:stream/consumers";
 import { after, test } from "node:test";
 import { ZipFile } from "yazl";
+import { fetchApi } from "./client.ts";
 import { multipart } from "./multipart.ts";
 import { newPerson, PASSWORD } from "./people.ts";
 import { startTestStack } from "./stack.ts";
@@ -38,7 +39,7 @@ const send = (content: Buffer, filename = "spring.zip") => upload.form("themes/n
 const themes = async () =>
   JSON.parse((await api("GET", "themes")).text).themes as Record<string, Record<string, unknown>>;
 const download = (key: string) =>
-  fetch(`${baseUrl}/api/themes/${key}`, { headers: { authorization: authorizationOf(ADMIN) } });
+  fetchApi(baseUrl, { path: `themes/${key}`, headers: { authorization: authorizationOf(ADMIN) } });
 const ADMIN = { username: "admin", password: "correct horse battery staple" };
 
 test("three themes come with the product, which can be fetched and used as a start, and neither deleted nor replaced", async () => {
@@ -53,7 +54,7 @@ test("three themes come with the product, which can be fetched and used as a sta
     const answer = await download(key);
     assert.equal(answer.status, 200);
     assert.equal(answer.headers.get("content-type"), "application/zip");
-    const archive = Buffer.from(await answer.arrayBuffer());
+    const archive = answer.bytes;
     assert.equal((await send(archive, `${key}.zip`)).status, 400);
     assert.equal((await send(archive, `my-${key}.zip`)).status, 200);
     assert.equal((await api("DELETE", `themes/${key}/delete`)).status, 400);
@@ -73,11 +74,11 @@ test("a theme is uploaded, listed, fetched as it was, replaced and deleted", asy
     authorUrl: null,
     features: ["page", "email"],
   });
-  assert.deepEqual(Buffer.from(await (await download(key)).arrayBuffer()), archive);
+  assert.deepEqual((await download(key)).bytes, archive);
   const other = await zip({ ...WHOLE, "config.json": CONFIG.replace("Spring", "Summer") });
   assert.equal((await send(other, "Spring Letters.zip")).status, 200);
   assert.equal((await themes())[key]?.name, "Summer");
-  assert.deepEqual(Buffer.from(await (await download(key)).arrayBuffer()), other);
+  assert.deepEqual((await download(key)).bytes, other);
   assert.equal((await api("DELETE", `themes/${key}/delete`)).status, 200);
   assert.equal((await api("DELETE", `themes/${key}/delete`)).status, 404);
   assert.equal((await download(key)).status, 404);

@@ -7,7 +7,7 @@ import { standardOf } from "@tidings/rpc/standard";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
-import type { Answer, Entity } from "../client.ts";
+import { type Answer, type Entity, fetchApi } from "../client.ts";
 import { make } from "../people.ts";
 import { query } from "../query.ts";
 import { addFirstContact, type Resource, resources } from "../resources.ts";
@@ -128,10 +128,11 @@ test("a batch that got no answer is kept as a whole", async () => {
   proxy.swallowCommits();
   const body = Array.from({ length: 50 }, kind.minimal);
   // Batches may take long: nobody waits for this answer.
-  const sent = fetch(`${stack.baseUrl}/api/stages/batch/new`, {
+  const sent = fetchApi(stack.baseUrl, {
     method: "POST",
-    headers: { authorization: BASIC, "content-type": "application/json" },
-    body: JSON.stringify(body),
+    path: "stages/batch/new",
+    headers: { authorization: BASIC },
+    body,
     signal: cancelled.signal,
   }).catch(() => undefined);
   await eventually(async () => assert.equal((await idsOf(kind)).size, before.size + 50));

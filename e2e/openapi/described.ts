@@ -1,5 +1,7 @@
 import { appendFileSync } from "node:fs";
 import { type Document, type Operation, templateOf } from "@tidings/gateway/openapi/document";
+import { HEADERS } from "@tidings/gateway/openapi/headers";
+import { queryOf } from "@tidings/gateway/rest/query";
 import { PathTree } from "@tidings/gateway/route/path-tree";
 import { apiOfDefaults } from "@tidings/scripts/openapi-file";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
@@ -14,13 +16,26 @@ export interface Exchange {
   /** The method that a POST stands for. */
   override?: string | undefined;
   status: number;
-  contentType: string | null;
+  headers: Headers;
   text: string;
 }
 
+/** Headers of HTTP itself, of its connections, and of browsers' security: the same at every path. */
+const UNDESCRIBED_HEADERS = new Set([
+  ...["connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding"],
+  ...["cache-control", "content-security-policy", "referrer-policy", "strict-transport-security"],
+  "x-content-type-options",
+]);
+const ALL_HEADERS = [...Object.keys(HEADERS), "Allow"];
+/** Parameters of any request: a token, and the method that a POST stands for. */
+const ANYWHERE = ["access_token", "_method"];
+/** Errors that are answered before it is known that there is no such path or method, and those that say so. */
+const BEFORE_ROUTES = [400, 401, 403, 404, 405, 408, 413, 417, 429, 431, 503];
+
 /** Collections within entities are answered in one of two forms, by the dialect that an operator chose. */
 const usual = apiOfDefaults({ nested: "byId" }).document;
-const documents = [describe(() => usual), describe(() => apiOfDefaults({ nested: "array" }).document)];
+const general = describe(() => usual);
+const documents = [general, describe(() => apiOfDefaults({ nested: "array" }).document)];
 /** Answers to requests that select members have some of them. */
 const partial = documents.map(({ document }) => describe(() => withoutRequired(document())));
 
@@ -46,6 +61,10 @@ export function assertDescribed(exchange: Exchange): void {
     return;
   }
   cover(`${operation.operationId} ${status}`);
+  const undescribed =
+    undescribedHeader(exchange, headersOf(operation, status)) ?? undescribedParameter(exchange, operation);
+  if (undescribed !== undefined)
+    throw new Error(`${method} ${path} ${status} is not as described: ${undescribed}`);
   if (method === "HEAD") return;
   const isPartial = /[?&](select|minimal)/.test(path);
   const [described, other] = (isPartial ? partial : documents) as [Described, Described];
@@ -70,9 +89,67 @@ function placeOf(pathname: string): string | undefined {
   }
 }
 
-/** Paths and methods that are not described answer errors alone. */
-function assertError({ method, path, status, text }: Exchange): void {
-  if (status < 400) throw new Error(`${method} ${path} ${status} is not described\n${text.slice(0, 300)}`);
+interface DescribedResponse {
+  $ref?: string;
+  headers?: Record<string, unknown>;
+  content?: Record<string, unknown>;
+}
+
+interface DescribedParameter {
+  $ref?: string;
+  in?: string;
+  name?: string;
+  style?: string;
+  schema?: { patternProperties?: Record<string, unknown> };
+}
+
+/** Follows a reference of a response or of a parameter. */
+function resolved<T extends { $ref?: string }>(value: T): T {
+  const [, , kind = "", name = ""] = value.$ref?.split("/") ?? [];
+  return value.$ref === undefined ? value : ((usual.components[kind] as Record<string, T>)[name] as T);
+}
+
+function headersOf({ responses }: Operation, status: number): string[] {
+  const response = responses[status] as DescribedResponse | undefined;
+  return response ? Object.keys(resolved(response).headers ?? {}) : ALL_HEADERS;
+}
+
+function undescribedHeader({ headers }: Exchange, described: string[]): string | undefined {
+  const known = new Set(described.map((name) => name.toLowerCase()));
+  const [other] = [...headers.keys()].filter((name) => !known.has(name) && !UNDESCRIBED_HEADERS.has(name));
+  return other === undefined ? undefined : `the header ${other} is none of ${described}`;
+}
+
+/** A parameter that took effect, or was ignored without a word, and that the description does not have. */
+function undescribedParameter(
+  { path, status, headers }: Exchange,
+  { parameters }: Operation,
+): string | undefined {
+  if (status >= 400) return undefined;
+  const described = (parameters as DescribedParameter[])
+    .map(resolved)
+    .flatMap(({ in: place, name = "", style, schema }) => {
+      if (place !== "query") return [];
+      return style === "form"
+        ? Object.keys(schema?.patternProperties ?? {})
+        : [`^${name.replace("[]", "")}$`];
+    });
+  const ignored = (headers.get("tidings-ignored") ?? "").split(", ").map((entry) => entry.split(";", 1)[0]);
+  const known = new Set([...ANYWHERE, ...ignored]);
+  const isDescribed = (name: string) => described.some((pattern) => new RegExp(pattern).test(name));
+  const [other] = Object.keys(queryOf(path)).filter((name) => !known.has(name) && !isDescribed(name));
+  return other === undefined ? undefined : `the parameter ${other} is none of ${described}`;
+}
+
+/** Paths and methods that are not described answer errors alone, in their usual form. */
+function assertError(exchange: Exchange): void {
+  const { method, path, status, text } = exchange;
+  const problem = BEFORE_ROUTES.includes(status)
+    ? (undescribedHeader(exchange, ALL_HEADERS) ??
+      (method === "HEAD" ? undefined : general.errorProblemOf(text)))
+    : `the status is none of ${BEFORE_ROUTES}`;
+  if (problem !== undefined)
+    throw new Error(`${method} ${path} ${status} is not described: ${problem}\n${text.slice(0, 300)}`);
 }
 
 function cover(line: string): void {
@@ -84,6 +161,8 @@ function cover(line: string): void {
 interface Described {
   document(): Document;
   problemOf(place: string, method: string, exchange: Exchange): string | undefined;
+  /** The same of the body of an error that belongs to no operation. */
+  errorProblemOf(text: string): string | undefined;
 }
 
 /** Makes the document when it is first asked for: most test files need one of the four. */
@@ -102,22 +181,25 @@ function describe(make: () => Document): Described {
     validators.set(pointer, known);
     return known;
   };
+  const invalid = (pointer: string, text: string): string | undefined => {
+    const validate = validatorOf(pointer);
+    if (validate(JSON.parse(text))) return undefined;
+    return ajv().errorsText(validate.errors?.slice(0, 5), { dataVar: "answer" });
+  };
   return {
     document,
-    problemOf(place, method, { status, contentType, text }) {
+    errorProblemOf: (text) => invalid("#/components/schemas/Errors", text),
+    problemOf(place, method, { status, headers, text }) {
       const operation = document().paths[place]?.[method] as Operation;
-      const response = operation.responses[status] as { $ref?: string; content?: Record<string, unknown> };
+      const response = operation.responses[status] as DescribedResponse | undefined;
       if (!response) return `the status is none of ${Object.keys(operation.responses)}`;
-      if (!("content" in response) && !response.$ref)
-        return text === "" ? undefined : "the answer has a body";
+      const { content } = resolved(response);
+      if (!content) return text === "" ? undefined : "the answer has a body";
       const at = response.$ref ?? `#/paths/${escaped(place)}/${method}/responses/${status}`;
-      const content = response.content ?? { "application/json": {} };
-      const type = contentType?.split(";", 1)[0] ?? "";
+      const type = headers.get("content-type")?.split(";", 1)[0] ?? "";
       if (!(type in content)) return `the content type ${type} is none of ${Object.keys(content)}`;
       if (type !== "application/json") return undefined;
-      const validate = validatorOf(`${at}/content/${escaped(type)}/schema`);
-      if (validate(JSON.parse(text))) return undefined;
-      return ajv().errorsText(validate.errors?.slice(0, 5), { dataVar: "answer" });
+      return invalid(`${at}/content/${escaped(type)}/schema`, text);
     },
   };
 }

@@ -7,6 +7,7 @@ import { type Route, withAliases } from "../route/route.ts";
 import { type Components, type Schema, TEXT } from "../route/schema.ts";
 import { openComponents } from "./components.ts";
 import { ERRORS, errorStatuses, MEANINGS } from "./errors.ts";
+import { HEADERS, headersOfAnswer, headersOfError, headersOfNotModified } from "./headers.ts";
 
 export interface DocumentOptions {
   version: string;
@@ -49,9 +50,15 @@ export function documentOf(routes: Route[], { version, nested }: DocumentOptions
     paths,
     components: {
       schemas: { ...sorted(schemas), Errors: ERRORS },
-      responses: Object.fromEntries(
-        Object.entries(MEANINGS).map(([status, text]) => [`E${status}`, errorOf(status, text)]),
-      ),
+      responses: {
+        NotModified: {
+          description: "The caller has these bytes already",
+          headers: headersOfNotModified(),
+        },
+        ...Object.fromEntries(
+          Object.entries(MEANINGS).map(([status, text]) => [`E${status}`, errorOf(status, text)]),
+        ),
+      },
       parameters: {
         ...Object.fromEntries(
           LIST_PARAMETERS.map((parameter) => [keyOf(parameter), queryParameter(parameter)]),
@@ -83,26 +90,10 @@ export function templateOf(path: string): string {
 const DESCRIPTION =
   `Bodies are JSON, or forms with bracket names. Members that mean nothing are ignored and named in
 \`Tidings-Ignored\`. A POST may stand for another method (\`X-HTTP-Method-Override\`, \`_method\`). Lists leave members out where
-\`select[]\` names others. Dates are ISO 8601 in UTC.`.replaceAll("\n", " ");
-
-const HEADERS = {
-  "Retry-After": { description: "Seconds until the next request is taken", schema: { type: "integer" } },
-  Location: { description: "Where the new one is", schema: TEXT },
-  "Tidings-Ignored": { description: "Members and parameters that were sent in vain", schema: TEXT },
-  "Content-Disposition": { description: "The name of the file", schema: TEXT },
-  Deprecation: { description: "Since when the path is deprecated (RFC 9745)", schema: TEXT },
-  Link: { description: "The path to use instead, or that of the next page", schema: TEXT },
-  ETag: {
-    description: "The tag of these bytes, and of the version of the entity that they show",
-    schema: TEXT,
-  },
-  "Last-Modified": { description: "When the entity was changed, where it knows that", schema: TEXT },
-  "Idempotency-Replayed": {
-    description: "The request was answered before: this is that answer",
-    schema: { const: "true" },
-  },
-  "WWW-Authenticate": { description: "How to sign in", schema: TEXT },
-};
+\`select[]\` names others. Dates are ISO 8601 in UTC. A path that has no such method answers 405 with \`Allow\`.`.replaceAll(
+    "\n",
+    " ",
+  );
 
 const HEADER_PARAMETERS = {
   IdempotencyKey: {
@@ -130,10 +121,7 @@ const HEADER_PARAMETERS = {
   },
 };
 
-const NOT_MODIFIED = {
-  description: "The caller has these bytes already",
-  headers: { ETag: { $ref: "#/components/headers/ETag" } },
-};
+const NOT_MODIFIED = { $ref: "#/components/responses/NotModified" };
 
 function operationOf(route: Route, components: Components): Operation {
   const { operation, summary, answer, alias, right, method, errors = [] } = route;
@@ -206,32 +194,19 @@ function requestBodyOf({ body: { isUpload, isOptional } }: Route, schema: Schema
   };
 }
 
-function answerOf({ method, answer, alias, isWrite }: Route, status: number, components: Components) {
-  const { contentType = "application/json", headers = [] } = answer;
-  const names = Object.keys(HEADERS).filter(
-    (name) =>
-      (headers.includes(name) && (name !== "Location" || status === 201)) ||
-      (isWrite && name === "Idempotency-Replayed") ||
-      (method === "GET" && name === "ETag") ||
-      (alias && (name === "Deprecation" || name === "Link")),
-  );
+function answerOf(route: Route, status: number, components: Components) {
+  const { contentType = "application/json" } = route.answer;
   return {
     description: status === 201 ? "Made" : "Done",
-    ...(names.length > 0 && {
-      headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
-    }),
-    content: { [contentType]: { schema: answer.describe(components) } },
+    headers: headersOfAnswer(route, status),
+    content: { [contentType]: { schema: route.answer.describe(components) } },
   };
 }
 
 function errorOf(status: string, description: string) {
-  const [header] = [
-    { of: ["409", "429", "503"], name: "Retry-After" },
-    { of: ["401"], name: "WWW-Authenticate" },
-  ].filter(({ of }) => of.includes(status));
   return {
     description,
-    ...(header && { headers: { [header.name]: { $ref: `#/components/headers/${header.name}` } } }),
+    headers: headersOfError(status),
     content: { "application/json": { schema: { $ref: "#/components/schemas/Errors" } } },
   };
 }

@@ -95,8 +95,9 @@ function isRead({ req }: ApiResponse): boolean {
 }
 
 function isKnown(response: ApiResponse, tag: string): boolean {
+  const isSame = isNamed(response.req, tag);
   response.setHeader("etag", tag);
-  if (!isNamed(response.req, tag)) return false;
+  if (!isSame) return false;
   response.statusCode = 304;
   response.end();
   return true;

@@ -87,12 +87,16 @@ export type ListShape = Pick<Resource, "many" | "shape" | "total">;
 export function listAnswer(
   shape: ListShape,
   message: DescMessage,
-  { write, describe }: { write?: MessageWriter; describe?: (components: Components) => Schema } = {},
+  {
+    write,
+    describe,
+    headers = [],
+  }: { write?: MessageWriter; describe?: (components: Components) => Schema; headers?: string[] } = {},
 ): Answer<AskedList> {
   const writeRow = write ?? messageWriter(message);
   return {
     statuses: [200],
-    headers: ["Link"],
+    headers: ["Link", ...headers],
     describe(components) {
       const row = describe?.(components) ?? components.answered(message);
       const total: Schema = shape.total === "string" ? { type: "string", pattern: "^\\d+$" } : COUNT;

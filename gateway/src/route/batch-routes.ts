@@ -26,6 +26,8 @@ import {
   WHOLE_NUMBER,
 } from "./schema.ts";
 
+/** The name of a member, or of a parameter, that is an item. */
+const NUMBER = "^\\d+$";
 const ITEM_ID: Schema = { type: ["integer", "string"] };
 /** The members of an item of an edit beside those of its entity. */
 const NAMED: Schema = {
@@ -148,7 +150,7 @@ export function batchRoutes(
 function listOrNumbered(items: Schema, itemsMax: number): Schema[] {
   return [
     { type: "array", maxItems: itemsMax, items },
-    { type: "object", maxProperties: itemsMax, patternProperties: { "^\\d+$": items } },
+    { type: "object", maxProperties: itemsMax, patternProperties: { [NUMBER]: items } },
   ];
 }
 
@@ -165,6 +167,12 @@ const IDS: QueryForm<undefined> = {
       name: "ids",
       description: "Ids, separated by commas; or a list of them as the body",
       schema: { type: "string" },
+    },
+    {
+      name: "numbered",
+      description: "The same as parameters whose names are numbers: `0=1&1=2`",
+      schema: { type: "object", patternProperties: { [NUMBER]: ITEM_ID }, additionalProperties: false },
+      style: "form",
     },
   ],
   read: () => undefined,

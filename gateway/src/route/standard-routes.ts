@@ -105,7 +105,7 @@ function readRoutes({ resource, methods, at, nameOf, write, written }: Parts, li
       rpc: rpc.list,
       operation: nameOf(rpc.list),
       query: listQuery(limits),
-      answer: listAnswer(resource, methods.resource, { write }),
+      answer: listAnswer(resource, methods.resource, { write, headers: ["Tidings-Ignored"] }),
       elsewhere: { POST: `${at}/new` },
       handle({ query, exchange, response }) {
         tellForeignParameters(response, exchange.query);
