@@ -88,6 +88,24 @@ test("the name of a category changes the bytes of a stage, and not its version",
   assert.equal(edit.status, 200, edit.text);
 });
 
+test("the name of its company is a value of a contact: renaming the company changes its version, other members do not", async () => {
+  const company = await make(api, "companies", "company", { companyname: "Tagged Ltd" });
+  const contact = await make(api, "contacts", "contact", { email: "employee@example.com" });
+  const at = `contacts/${contact.id}`;
+  assert.equal((await api("POST", `companies/${company.id}/contact/${contact.id}/add`)).status, 200);
+  const edit = (tag: string, city: string) => ifMatch(tag)("PATCH", `${at}/edit`, { city });
+  const before = tagOf(await read(at));
+  await api("PATCH", `companies/${company.id}/edit`, { companycity: "Bern" });
+  const edited = await edit(before, "Basel");
+  assert.equal(edited.status, 200, edited.text);
+  const tag = tagOf(await read(at));
+  await api("PATCH", `companies/${company.id}/edit`, { companyname: "Renamed Ltd" });
+  assert.equal((await read(at)).body.contact.fields.all.company, "Renamed Ltd");
+  assert.equal((await edit(tag, "Chur")).status, 412);
+  const again = await edit(tagOf(await read(at)), "Chur");
+  assert.equal(again.status, 200, again.text);
+});
+
 async function untilChanged(path: string, tag: string): Promise<void> {
   while ((await read(path, tag)).status === 304);
 }
