@@ -203,6 +203,8 @@ export const contentVariables = {
   MAIL_TOKENS_DAYS: z.coerce.number().int().min(0).max(3_650).default(30),
   /** A picture in HTML mails says that they were opened. */
   MAIL_TRACKING_PIXEL: flag.default(true),
+  /** Links in mails lead by way of us, which says that they were followed. */
+  MAIL_TRACK_LINKS: flag.default(true),
   /** At the unsubscribe link readers choose what they get, and how often. */
   SHOW_PREFERENCES: flag.default(false),
   /** `name:base64 of 32 bytes`: what secrets in the actions of forms are kept under. */

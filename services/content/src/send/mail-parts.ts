@@ -64,7 +64,12 @@ export function mailParts(
   return {
     rendering,
     render: sendRenderer({
-      ...{ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL },
+      ...{
+        ...rendering,
+        database,
+        hasPixel: config.MAIL_TRACKING_PIXEL,
+        tracksLinks: config.MAIL_TRACK_LINKS,
+      },
       keepsValues: config.MAIL_TOKENS_DAYS > 0,
     }),
     attachmentsOf: attachmentReader(database, store),

@@ -9,11 +9,15 @@ import { inSteps, longWork } from "@tidings/runtime/long-work";
 import { utmParameters } from "../family/utm-tags.ts";
 import type { EmailRevision } from "./email-revision.ts";
 import { type MailTexts, mailTexts, mendTexts, tokenNames, type UnreadInMember } from "./mail-texts.ts";
+import { linksInText, withTrackedTextLinks } from "./text-links.ts";
 import { keyOf } from "./token-addresses.ts";
 import type { TrackLinks } from "./track-links.ts";
 
 /** An attribute by which an author leaves a link as it is: `svc:disable-tracking`. */
 const UNTRACKED = /(?:^|:)disable-tracking$/;
+/** A host with dots before its path, query or end. */
+const HOST = /^(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z]{2,24}(?=[/?#]|$)/i;
+const FILE = /^[^/?#]*\.(?:html?|php|aspx?|jsp|pdf|png|jpe?g|gif)(?=[/?#]|$)/i;
 const FOLLOWED = /^(?:https?|ftps?):/i;
 
 /** An email, compiled. */
@@ -67,7 +71,7 @@ export async function compileMail(
   const compile = (text: string, kind: "text" | "header") => compileTemplate(text, kind, names);
   const compileTracked = async (text: string) => {
     const links = (await inSteps(htmlLinks(text))).filter(isTracked);
-    const ids = await trackLinks([...new Set(links.map(({ address }) => address))]);
+    const ids = await trackLinks([...new Set(links.map(targetOf))]);
     await work.pause();
     const tracked = withTrackedLinks(text, links, ids);
     await work.pause();
@@ -78,10 +82,14 @@ export async function compileMail(
   const contents = await compileContents(texts, compileTracked);
   const plain = texts.plainText ?? (await inSteps(htmlToText(body ?? "")));
   await work.pause();
+  // A text that is made of the HTML has its links, of which some may be left as they are.
+  const inHtml = texts.plainText === undefined ? await trackedIn(body ?? "") : undefined;
+  const inText = linksInText(plain).filter((link) => inHtml?.has(link) ?? true);
+  const text = withTrackedTextLinks(plain, await trackLinks(inText));
   const compiled = {
     subject: compile(texts.subject, "header"),
     html: shown === undefined ? undefined : await compileTracked(shown),
-    text: compile(plain, "text"),
+    text: compile(text, "text"),
     fromAddress: compile(texts.fromAddress, "header"),
     fromName: compile(texts.fromName, "header"),
     headers: texts.headers.map(([name, value]): [string, Template] => [name, compile(value, "header")]),
@@ -134,8 +142,20 @@ function bytesOf(json: unknown): Buffer {
 }
 
 /** Is a link followed by way of us? */
-export function isTracked({ address, attributes }: HtmlLink): boolean {
-  return FOLLOWED.test(address) && ![...attributes.keys()].some((name) => UNTRACKED.test(name));
+export function isTracked(link: HtmlLink): boolean {
+  return FOLLOWED.test(targetOf(link)) && ![...link.attributes.keys()].some((name) => UNTRACKED.test(name));
+}
+
+/** The address that a link leads to: a host without a scheme is one of the web, as address bars read it. */
+export function targetOf({ address }: Pick<HtmlLink, "address">): string {
+  if (address.startsWith("//")) return `https:${address}`;
+  return HOST.test(address) && !FILE.test(address) ? `http://${address}` : address;
+}
+
+/** The addresses of tracked links in HTML. */
+async function trackedIn(text: string): Promise<ReadonlySet<string>> {
+  const links = await inSteps(htmlLinks(text));
+  return new Set(links.filter(isTracked).map(({ address }) => address));
 }
 
 /** The text with `{trackedlink=<id>}` in place of the address of each link that has an id. */
@@ -143,7 +163,7 @@ function withTrackedLinks(text: string, links: HtmlLink[], ids: ReadonlyMap<stri
   let tracked = "";
   let from = 0;
   for (const link of links) {
-    const id = ids.get(link.address);
+    const id = ids.get(targetOf(link));
     if (id === undefined) continue;
     const isQuoted = /["']/.test(text[link.start - 1] ?? "");
     const token = `{trackedlink=${id}}`;
@@ -153,7 +173,7 @@ function withTrackedLinks(text: string, links: HtmlLink[], ids: ReadonlyMap<stri
   return tracked + text.slice(from);
 }
 
-/** The HTML of a mail: what its author wrote, with the preheader and the picture. */
+/** The HTML of a mail: what its author wrote with the preheaderand the picture. */
 export function shownHtml(body: string, preheader: string, hasPixel: boolean): string {
   return withPreheader(hasPixel ? withPixel(body) : body, preheader);
 }

@@ -9,7 +9,7 @@ import { attachableAssets } from "../asset/attachable.ts";
 import type { FieldAliases } from "../visit/field-aliases.ts";
 import { deadLinks, type LinkSettings } from "./dead-links.ts";
 import { type EmailRevision, presentRevision } from "./email-revision.ts";
-import { isTracked } from "./mail-template.ts";
+import { isTracked, targetOf } from "./mail-template.ts";
 import { type MailWarning, templateWarnings, warning } from "./mail-warnings.ts";
 import { notWritten } from "./not-written.ts";
 import type { RenderedMail } from "./render-mail.ts";
@@ -27,6 +27,8 @@ export interface PreviewOptions extends LinkSettings {
   rendering: UnsentOptions;
   /** Keys that sign mails. */
   dkimKeys: DkimKey[];
+  /** Links lead by way of us. */
+  tracksLinks: boolean;
   knownFields: FieldAliases;
 }
 
@@ -46,11 +48,11 @@ export async function previewMail(
   const mail = await renderCompiled(revision, template, { ...shown, tokens: {} }, rendering);
   const links = (await inSteps(htmlLinks(mail.html))).map((link) => ({
     url: link.address,
-    tracked: isTracked(link),
+    tracked: options.tracksLinks && isTracked(link),
   }));
   const send = { ...NO_SEND, emailId: revision.emailId, emailVersion: revision.version, isBulk, tokens: {} };
   const written = headersOf(mail.headers, send, rendering.links);
-  const urls = links.map(({ url }) => url);
+  const urls = links.map(({ url, tracked }) => (tracked ? targetOf({ address: url }) : url));
   return {
     ...mail,
     headers: [...sendersIn(mail, rendering.owners.usual), ...written],

@@ -7,7 +7,7 @@ import { compileMail, type MailTemplate } from "./mail-template.ts";
 import { readerOfValues, valuesOf } from "./mail-values.ts";
 import { type RenderedMail, type RenderParts, renderMail } from "./render-mail.ts";
 import type { StoredSend } from "./stored-send.ts";
-import { linkTracker } from "./track-links.ts";
+import { linkTracker, untracked } from "./track-links.ts";
 
 /** A mail that is written. */
 interface WrittenMail {
@@ -27,6 +27,8 @@ export interface RenderSendOptions extends RenderParts {
   contacts: KnownContacts;
   /** A picture in the mail says that it was opened. */
   hasPixel: boolean;
+  /** Links lead by way of us. */
+  tracksLinks: boolean;
   /** The values of mails are to be kept. */
   keepsValues: boolean;
 }
@@ -35,12 +37,14 @@ const COMPILED_MAX = 200;
 
 /** Writes mails of sends. Each revision is read and compiled once. */
 export function sendRenderer(options: RenderSendOptions): RenderSend {
-  const { database, hasPixel, keepsValues } = options;
+  const { database, hasPixel, tracksLinks, keepsValues } = options;
   const revisionOf = revisionReader(database);
   const once = madeOnce<MailTemplate>(COMPILED_MAX);
   const templateOf = (revision: EmailRevision, given: string[]): Promise<MailTemplate> => {
     const key = JSON.stringify([revision.emailId, revision.version, ...given.toSorted()]);
-    const trackLinks = linkTracker(database, { channel: "email", channelId: revision.emailId });
+    const trackLinks = tracksLinks
+      ? linkTracker(database, { channel: "email", channelId: revision.emailId })
+      : untracked;
     return once(key, () => compileMail(revision, { given, trackLinks, hasPixel }));
   };
   return async (send) => {

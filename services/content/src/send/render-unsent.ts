@@ -5,6 +5,7 @@ import type { LinkedSend } from "./mail-links.ts";
 import { readReader } from "./mail-reader.ts";
 import { compileMail, type MailTemplate } from "./mail-template.ts";
 import { type RenderedMail, type RenderParts, renderMail } from "./render-mail.ts";
+import { untracked } from "./track-links.ts";
 
 export interface UnsentOptions extends RenderParts {
   contacts: KnownContacts;
@@ -35,7 +36,7 @@ export async function renderUnsent(
 
 /** The template of an email in such mails, with tokens of these names. Throws TemplateError for a text that is too large. */
 export function compileUnsent(revision: EmailRevision, given: string[]): Promise<MailTemplate> {
-  return compileMail(revision, { given, trackLinks: async () => new Map(), hasPixel: false });
+  return compileMail(revision, { given, trackLinks: untracked, hasPixel: false });
 }
 
 /** The same of an email that is compiled. */

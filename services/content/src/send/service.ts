@@ -93,7 +93,11 @@ export function openSends(
       linkPreview,
       preview: {
         ...{ database, rendering, publicUrl: config.PUBLIC_URL },
-        ...{ dkimKeys: config.MAIL_DKIM_KEYS, knownFields: fieldAliases(database) },
+        ...{
+          dkimKeys: config.MAIL_DKIM_KEYS,
+          tracksLinks: config.MAIL_TRACK_LINKS,
+          knownFields: fieldAliases(database),
+        },
       },
       hasTransport: way !== undefined,
       wake,
@@ -137,7 +141,10 @@ export function openSends(
         links,
         recordOpen,
         recordView: viewRecorder(database, outbox),
-        render: sendRenderer({ ...rendering, database, hasPixel: false, keepsValues: false }),
+        render: sendRenderer({
+          ...{ ...rendering, database, tracksLinks: config.MAIL_TRACK_LINKS },
+          ...{ hasPixel: false, keepsValues: false },
+        }),
       }),
     ],
   };

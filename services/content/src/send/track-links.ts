@@ -4,6 +4,9 @@ import { newRedirectId } from "../visit/redirects.ts";
 /** The names of tracked links by their addresses: `/r/<name>` leads there. */
 export type TrackLinks = (addresses: string[]) => Promise<ReadonlyMap<string, string>>;
 
+/** Leaves all links as they are. */
+export const untracked: TrackLinks = async () => new Map();
+
 /** An address has one link, whichever messages it stands in; each message counts its own clicks. */
 const trackStatement = prepared(
   "page_redirects_track",

@@ -4,6 +4,7 @@ import { clickLinks } from "../send/click-links.ts";
 import { SendRefused } from "../send/compose-send.ts";
 import { madeOnce } from "../send/made-once.ts";
 import type { UnsentOptions } from "../send/render-unsent.ts";
+import { linksInText, withTrackedTextLinks } from "../send/text-links.ts";
 import { keyOf, tokenAddresses } from "../send/token-addresses.ts";
 import { linkTracker } from "../send/track-links.ts";
 import type { TextChannel } from "./text-channel.ts";
@@ -39,9 +40,6 @@ const NAMES = ["pagelink", "assetlink", "trackedlink"];
 /** Ten parts of a long message: providers take no longer ones. */
 const LENGTH_MAX = 1_600;
 const COMPILED_MAX = 200;
-const LINK = /\bhttps?:\/\/\S+/gi;
-/** Signs behind a link that end its sentence. */
-const AFTER_LINK = /[.,;:!?'")\]>]+$/;
 
 export function textRenderer(
   options: TextRendering,
@@ -53,7 +51,7 @@ export function textRenderer(
   const names = new Set(own ? [...NAMES, own.name] : NAMES);
   const compile = async ({ itemId, text }: WrittenText): Promise<Template> => {
     const track = linkTracker(database, { channel, channelId: itemId });
-    return compileTemplate(withTrackedLinks(text, await track(linksIn(text))), "text", names);
+    return compileTemplate(withTrackedTextLinks(text, await track(linksInText(text))), "text", names);
   };
   return async (written, contactId) => {
     const { itemId, language } = written;
@@ -80,21 +78,4 @@ export function textRenderer(
     if (text.trim() === "") throw new SendRefused(empty);
     return text;
   };
-}
-
-/** Links with tokens in them are left as they are: their addresses differ from contact to contact. */
-function linksIn(message: string): string[] {
-  return [...new Set((message.match(LINK) ?? []).map(withoutEnd).filter((link) => !/[{}]/.test(link)))];
-}
-
-function withTrackedLinks(message: string, ids: ReadonlyMap<string, string>): string {
-  return message.replace(LINK, (written) => {
-    const link = withoutEnd(written);
-    const id = ids.get(link);
-    return id === undefined ? written : `{trackedlink=${id}}${written.slice(link.length)}`;
-  });
-}
-
-function withoutEnd(link: string): string {
-  return link.replace(AFTER_LINK, "");
 }
