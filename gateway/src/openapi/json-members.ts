@@ -78,6 +78,7 @@ export const jsonMembers: Record<string, Schema> = {
   "Role.permissions": OBJECT_OR_LIST,
   "Role.rawPermissions": OBJECT_OR_LIST,
   "Segment.filters": arrayOf(FILTER),
+  "Send.openDetails": arrayOf(closed({ datetime: TEXT, useragent: TEXT, inBrowser: { type: "boolean" } })),
   "Submission.files": OBJECT,
   "Submission.form": OBJECT,
   "Submission.ipAddress": OBJECT,

@@ -30,6 +30,7 @@ import {
   CATEGORY_SUBSCRIPTIONS,
   LEASES_OF_SENDS,
   MAIL_CLICKS,
+  OPEN_DETAILS,
   SEND_TABLES,
   VISITS_OF_HELD_CLICKS,
   WINNER_OF_SENDS,
@@ -262,4 +263,5 @@ export const migrations: Migrations = {
     "alter table broadcasts add column is_scheduled boolean not null default false",
   ),
   "0110_email_warnings": statements("alter table emails add column warnings jsonb not null default '[]'"),
+  "0111_open_details": statements(...OPEN_DETAILS),
 };

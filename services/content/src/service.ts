@@ -133,7 +133,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
   const visits = await openVisits(foundation, judgeClicks);
-  const { settings, contacts, ids, recordHit, see, fields } = visits;
+  const { settings, contacts, mayFollow, ids, recordHit, see, fields } = visits;
   const { PUBLIC_URL: publicUrl } = config;
   const linkPreview = previewLinks({ tokens: settings.tokens.preview, publicUrl, findVisible });
   const addresses = pageAddresses(database, { publicUrl, prefixes: config.PAGE_PREFIXES });
@@ -169,7 +169,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
   const channels = openChannels(foundation, mail);
   const sends = openSends(foundation, {
-    ...{ rows: emailRows, makeWinner, findVisible, linkPreview, settings, ids, mail },
+    ...{ rows: emailRows, makeWinner, findVisible, linkPreview, settings, mayFollow, ids, mail },
     preferencesInPage: preferencesInPages(pageShown),
     formMarkup: (id) => markupForNobody(formOptions, id),
   });
@@ -199,7 +199,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     formRoutes(formOptions),
     submissionFileRoutes(database, store),
     slotRoutes({ database, settings, see, contacts, recordShown }),
-    assetRoutes({ database, store, settings, recordDownload }),
+    assetRoutes({ database, store, settings, mayFollow, recordDownload }),
     ...kept.routes,
     ...sends.routes,
     callbacks.routes,
@@ -210,6 +210,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     pageRoutes({
       ...pageShown,
       log: foundation.log,
+      mayFollow,
       recordHit,
       fields,
       recordShown,

@@ -13,6 +13,11 @@ const COLUMNS = new Map([
   ["date_identified", sql`c.date_identified`],
   ["tag_ids", sql`array_to_json(c.tag_ids)`],
   ["do_not_contact", sql`c.do_not_contact`],
+  // No alias of a field has a dot.
+  [
+    "consent.latest",
+    sql`(select k.is_given::integer from contact_consents k where k.contact_id = c.id order by k.date_added desc, k.id desc limit 1)`,
+  ],
   [
     "segment_ids",
     sql`(select json_agg(m.segment_id) from segment_contacts m where m.contact_id = c.id and not m.manually_removed)`,

@@ -7,8 +7,9 @@ import type { FileStore } from "../file/store.ts";
 import { askedBy } from "../visit/asked.ts";
 import { newFactId } from "../visit/hit.ts";
 import { readParameters } from "../visit/parameters.ts";
+import { type MayFollow, visitOfReader } from "../visit/reader-consent.ts";
 import type { RecordFact } from "../visit/record-facts.ts";
-import { keepDevice, visitOf } from "../visit/visit.ts";
+import { keepDevice } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { assetPath } from "./asset-address.ts";
 import type { Download } from "./download.ts";
@@ -19,6 +20,7 @@ export interface AssetRouteOptions {
   database: Database;
   store: FileStore;
   settings: VisitSettings;
+  mayFollow: MayFollow;
   recordDownload: RecordFact<Download>;
 }
 
@@ -72,14 +74,14 @@ async function answer(
 
 /** Records the visit with the status that it is answered with. A program that asks for the headers alone downloads nothing. */
 async function recordAnswer(
-  { settings, recordDownload }: AssetRouteOptions,
+  { settings, mayFollow, recordDownload }: AssetRouteOptions,
   request: Request,
   response: Response,
   { asset, code }: { asset: FoundAsset; code: Download["code"] },
 ): Promise<void> {
   if (request.method === "HEAD") return;
-  const parameters = await readParameters(request);
-  const visit = visitOf(request, parameters, settings);
+  const sent = await readParameters(request);
+  const { visit, parameters } = await visitOfReader(request, sent, { settings, mayFollow });
   const asked = askedBy(request, parameters, settings);
   const visitor = await recordDownload({
     ...newFactId(visit.at),

@@ -16,10 +16,11 @@ import type { KnownContacts } from "../visit/known-contact.ts";
 import { valuesOf } from "../visit/page-hit.ts";
 import { type Parameters, readParameters } from "../visit/parameters.ts";
 import { provenContact } from "../visit/proven-contact.ts";
+import { type MayFollow, visitOfReader } from "../visit/reader-consent.ts";
 import type { RecordHit } from "../visit/record-hits.ts";
 import { signServed } from "../visit/served-hit.ts";
 import type { Visitor } from "../visit/sighting.ts";
-import { forgetChoices, keepChoice, keepDevice, keptChoice, type Visit, visitOf } from "../visit/visit.ts";
+import { forgetChoices, keepChoice, keepDevice, keptChoice, type Visit } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { PageAddresses } from "../web/page-address.ts";
 import { sandboxPolicy } from "../web/policy.ts";
@@ -31,6 +32,7 @@ export interface PageRouteOptions {
   database: Database;
   log: Log;
   settings: VisitSettings;
+  mayFollow: MayFollow;
   recordHit: RecordHit;
   fields: FieldAliases;
   contacts: KnownContacts;
@@ -86,9 +88,8 @@ interface Visiting extends Asking {
   found: FoundPage;
 }
 
-async function visitPage({ settings }: PageRouteOptions, request: Request): Promise<Asking> {
-  const parameters = await readParameters(request);
-  return { request, parameters, visit: visitOf(request, parameters, settings) };
+async function visitPage(options: PageRouteOptions, request: Request): Promise<Asking> {
+  return { request, ...(await visitOfReader(request, await readParameters(request), options)) };
 }
 
 async function answer(options: PageRouteOptions, response: Response, visiting: Visiting): Promise<void> {

@@ -6,7 +6,7 @@ import type { Download } from "../asset/download.ts";
 import { type Hold, heldProofs, waitingVisitor } from "../visit/held-visits.ts";
 import type { Hit } from "../visit/hit.ts";
 import type { VisitFact } from "../visit/visit-fact.ts";
-import type { OpenDevice } from "./open-devices.ts";
+import type { OpenDevice, OpenedFrom } from "./open-devices.ts";
 import { recordOpensIn } from "./record-opens.ts";
 
 /** A link of a mail that was followed: a tracked one, one to a page or a file of ours, or the one to the web view. Or a visit to which one led. */
@@ -19,6 +19,7 @@ export interface MailClick {
   target: string | undefined;
   /** The browser, where it may be known. */
   device?: OpenDevice | undefined;
+  from?: OpenedFrom | undefined;
   /** Recorded once it is known whether a person made it; undefined where there is none. */
   hit?: Hit;
   download?: Download;
@@ -42,9 +43,9 @@ const mailsStatement = prepared(
 );
 const holdStatement = prepared(
   "mail_clicks_hold",
-  `insert into mail_clicks (id, send_hash, target, clicked_at, due_at, hit, download, device)
-   select x.id, x.send_hash, x.target, x.clicked_at, now() + interval '${WAIT_SECONDS} seconds', x.hit, x.download, x.device
-   from json_to_recordset($1::json) as x (id uuid, send_hash uuid, target text, clicked_at timestamptz, hit jsonb, download jsonb, device jsonb)
+  `insert into mail_clicks (id, send_hash, target, clicked_at, due_at, hit, download, device, opened_from)
+   select x.id, x.send_hash, x.target, x.clicked_at, now() + interval '${WAIT_SECONDS} seconds', x.hit, x.download, x.device, x.opened_from
+   from json_to_recordset($1::json) as x (id uuid, send_hash uuid, target text, clicked_at timestamptz, hit jsonb, download jsonb, device jsonb, opened_from jsonb)
    order by x.id on conflict do nothing`,
 );
 
@@ -77,8 +78,9 @@ export async function holdMailClicks<C extends MailClick>(
   });
   if (held.length > 0) {
     const values = held.map(
-      ({ id, at, sendHash, target = null, hit = null, download = null, device = null }) => ({
+      ({ id, at, sendHash, target = null, hit = null, download = null, device = null, from = null }) => ({
         ...{ id, send_hash: sendHash, target, clicked_at: new Date(at).toISOString(), hit, download, device },
+        opened_from: from,
       }),
     );
     transaction.execute(holdStatement, [JSON.stringify(values)]);
@@ -156,12 +158,13 @@ async function clicksAmong<F extends VisitFact>(
   );
   const proofs = await heldProofs(transaction, [...new Set(known)]);
   return facts.flatMap((source): (MailClick & { source: F; isOfReader: boolean })[] => {
-    const { id, at, ip, provenContactId } = source;
+    const { id, at, ip, userAgent: agent, provenContactId } = source;
     const proof = source.sendHash ? undefined : proofs.get(source.device?.id ?? "");
     const sendHash = source.sendHash ?? proof?.sendHash;
     if (!sendHash) return [];
     const device = source.device && { id: source.device.id, ip };
     const isOfReader = proof !== undefined || provenContactId !== undefined;
-    return [{ id, at, sendHash, source, device, isOfReader, ...heldAs(source) }];
+    const from = { ip, agent };
+    return [{ id, at, sendHash, source, device, from, isOfReader, ...heldAs(source) }];
   });
 }

@@ -31,7 +31,7 @@ const judgeStatement = prepared(
      select send_hash from mail_clicks where due_at <= now() group by send_hash order by min(due_at) limit ${MAILS_MAX}
    ), taken as (
      delete from mail_clicks c using due where c.send_hash = due.send_hash
-     returning c.id, c.send_hash, c.target, c.clicked_at, c.hit, c.download, c.device
+     returning c.id, c.send_hash, c.target, c.clicked_at, c.hit, c.download, c.device, c.opened_from
    ), followed as (
      select *, lag(target) over earlier <> target and clicked_at - lag(clicked_at) over earlier < interval '${SCAN_SECONDS} seconds' as is_hasty
      from taken where target is not null window earlier as (partition by send_hash order by clicked_at, id)
@@ -42,7 +42,7 @@ const judgeStatement = prepared(
      where s.hash = m.send_hash and coalesce(s.date_read > m.first_at, true)
        and (m.is_hasty or s.last_scanned > m.first_at - interval '${WAIT_SECONDS} seconds')
      returning s.hash)
-   select send_hash, target, hit, download, device,
+   select send_hash, target, hit, download, device, opened_from,
      send_hash in (select hash from scanned)
        or send_hash not in (select send_hash from mails) and exists (select from sends s where s.hash = send_hash and not s.is_read) as is_scanned
    from taken order by id`,
@@ -94,12 +94,13 @@ export function clickJudgement({ database, outbox, log, ids, recordDownloads }: 
   };
 }
 
-function openOf({ send_hash, target, device, is_scanned }: Row): Open {
+function openOf({ send_hash, target, device, opened_from, is_scanned }: Row): Open {
   return {
     hash: send_hash ?? "",
     by: target === WEB_VIEW ? "web view" : "click",
     verdict: is_scanned === "t" ? "scanner" : "human",
     ...(device && { device: JSON.parse(device) }),
+    ...(opened_from && { from: JSON.parse(opened_from) }),
   };
 }
 

@@ -11,7 +11,7 @@ import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 
 const ledgerOf = channelLedger({
   ...{ name: "email", table: "sends", items: "emails", item: "email_id", hasBroadcasts: true, prefix: "" },
-  columns: ["date_read", "open_count", "bounce", "date_bounced", "date_complained"],
+  columns: ["date_read", "open_count", "bounce", "date_bounced", "date_complained", "ip", "open_details"],
   toSend,
   facts: { columns: FACT_COLUMNS, itemsOf: emailsOfSends, events: sendEvents },
   replays: EMAIL_REPLAYS,
@@ -40,6 +40,8 @@ function toSend(row: Row): MessageInitShape<typeof SendSchema> {
     contactId: Number(row.contact_id),
     ...(dateRead && { dateRead }),
     openCount: Number(row.open_count),
+    ...(row.ip && { ip: row.ip }),
+    openDetails: Buffer.from(row.open_details ?? "[]"),
     ...(row.bounce && { bounce: row.bounce }),
     ...(dateBounced && { dateBounced }),
     ...(dateComplained && { dateComplained }),

@@ -7,6 +7,8 @@ export interface LinkedSend {
   hash: string;
   contactId: number;
   emailId: number;
+  /** Its mail goes to many. */
+  isBulk?: boolean;
 }
 
 /** The addresses that a mail has of its own, each with a signed token. No address of a person stands in any. */
@@ -18,6 +20,8 @@ export interface MailLinks {
   refuseAll(send: LinkedSend): string;
   webView(send: LinkedSend): string;
   pixel(send: LinkedSend): string;
+  /** A link that no person sees. */
+  trap(send: LinkedSend): string;
   /** A tracked link, with the parameters that its author wants. */
   tracked(send: LinkedSend, redirectId: string, parameters: [string, string][]): string;
   /** The address of a page, by which its visitor is known. */
@@ -57,6 +61,7 @@ export function mailLinks(keys: string[], publicUrl: string, inboxAddress?: stri
     refuseAll: (send) => `${base}email/dnc/${unsubscribeToken(send)}`,
     webView: (send) => `${base}email/view/${signed(tokens["web view"], send)}`,
     pixel: (send) => `${base}email/${signed(tokens.open, send)}.gif`,
+    trap: (send) => `${base}email/more/${signed(tokens.open, send)}`,
     tracked: (send, redirectId, parameters) => clicksOf(send).tracked(redirectId, parameters),
     page: (send, target) => clicksOf(send).page(target),
     returnAddresses: inboxAddress === undefined ? undefined : returnAddresses(keys, inboxAddress),

@@ -173,9 +173,9 @@ function withTrackedLinks(text: string, links: HtmlLink[], ids: ReadonlyMap<stri
   return tracked + text.slice(from);
 }
 
-/** The HTML of a mail: what its author wrote with the preheaderand the picture. */
+/** The HTML of a mail: what its author wrote with the preheader, the picture, and a place for the link that machines alone follow. */
 export function shownHtml(body: string, preheader: string, hasPixel: boolean): string {
-  return withPreheader(hasPixel ? withPixel(body) : body, preheader);
+  return withPreheader(hasPixel ? atBodyEnd(withPixel(body), "{scanner_trap}") : body, preheader);
 }
 
 function withPixel(body: string): string {

@@ -13,6 +13,12 @@ import { readParameters } from "../visit/parameters.ts";
 import { visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 
+/** The address that an open came from, as it is kept, and its browser or program. */
+export interface OpenedFrom {
+  ip: string;
+  agent: string;
+}
+
 /** A browser by which a mail was opened, and its address as it is kept. */
 export interface OpenDevice {
   id: string;
@@ -55,13 +61,13 @@ function eventOf(row: FactRow): MessageInitShape<typeof EmailOpenDeviceSchema> {
   };
 }
 
-/** The known device that a request comes from; undefined for one that is new, is a machine's, or may not be known. */
-export async function knownDeviceOf(
+/** What a request comes from: its address and program, and the device, unless that is new, is a machine's, or may not be known. */
+export async function sourceOfOpen(
   request: IncomingMessage,
   settings: VisitSettings,
-): Promise<OpenDevice | undefined> {
-  const { device, ip } = visitOf(request, await readParameters(request), settings);
-  return device && !device.isNew ? { id: device.id, ip } : undefined;
+): Promise<{ device: OpenDevice | undefined; from: OpenedFrom }> {
+  const { device, ip, userAgent: agent } = visitOf(request, await readParameters(request), settings);
+  return { device: device && !device.isNew ? { id: device.id, ip } : undefined, from: { ip, agent } };
 }
 
 /** Devices that belong to no contact, for they were made up or their contact was erased, leave no row. */

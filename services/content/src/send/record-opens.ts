@@ -3,7 +3,7 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { coalesce } from "@tidings/runtime/coalesce";
-import { type OpenDevice, recordOpenDevices } from "./open-devices.ts";
+import { type OpenDevice, type OpenedFrom, recordOpenDevices } from "./open-devices.ts";
 import { REPLIES_OF, replyEvents } from "./reply-events.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
 import { noteOpen } from "./send-metrics.ts";
@@ -16,9 +16,18 @@ export interface Open {
   messageId?: string;
   /** The browser by which it was opened, where that is known. */
   device?: OpenDevice | undefined;
-  /** `prefetch`: a proxy that loads pictures before anybody reads; `scanner`: one that follows links. Human when absent. */
-  verdict?: "human" | "machine" | "prefetch" | "scanner";
+  from?: OpenedFrom | undefined;
+  /**
+   * `prefetch`: a proxy that loads pictures before anybody reads; `scanner`: one that follows links; `anonymous`: a person of whom nothing may be kept. Human
+   * when absent.
+   */
+  verdict?: "human" | "machine" | "prefetch" | "scanner" | "anonymous";
 }
+
+/** The latest opens of a mail are kept with what they came from. */
+const DETAILS_MAX = 20;
+const AGENT_LENGTH_MAX = 200;
+const DETAIL = `jsonb_build_object('datetime', to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'), 'useragent', agent, 'inBrowser', by = 'web view')`;
 
 /**
  * An open proves that a mail of unknown outcome was sent, whoever made it. A click is an open of a mail that nobody has opened. Opens and clicks of machines
@@ -29,16 +38,24 @@ const openStatement = prepared(
   `with opens as (
      select hash, (count(*) filter (where is_human and by in ('picture', 'web view')))::integer as times, bool_or(is_human and by = 'web view') as in_browser,
        (count(*) filter (where is_human and by = 'reply'))::integer as replies, array_agg(nullif(message_id, '')) filter (where is_human and by = 'reply') as message_ids, bool_or(is_human and by = 'click') as is_clicked,
-       (count(*) filter (where not is_human and by <> 'click'))::integer as machine_opens,
+       jsonb_agg(${DETAIL}) filter (where is_human and by in ('picture', 'web view')) as details,
+       jsonb_agg(${DETAIL}) filter (where is_human and by = 'click') as click_details, min(nullif(ip, '')) filter (where is_human) as ip,
+       (count(*) filter (where not is_human and by not in ('click', 'nobody')))::integer as machine_opens,
        (count(*) filter (where not is_human and by = 'click'))::integer as machine_clicks
-     from unnest($1::uuid[], $2::text[], $3::boolean[], $4::text[]) as o (hash, by, is_human, message_id) group by hash
+     from unnest($1::uuid[], $2::text[], $3::boolean[], $4::text[], $5::text[], $6::text[]) as o (hash, by, is_human, message_id, ip, agent) group by hash
    ), held as (
      select s.id, s.hash as send_hash, s.is_read as was_read, s.state = 'unknown' as is_unknown, s.broadcast_id, o.in_browser, o.replies, o.message_ids, o.machine_opens, o.machine_clicks,
-       case when o.times = 0 and o.is_clicked and not s.is_read then 1 else o.times end as times
+       case when o.times = 0 and o.is_clicked and not s.is_read then 1 else o.times end as times,
+       coalesce(o.details, jsonb_build_array(o.click_details -> 0)) as details, o.ip
      from sends s join opens o on o.hash = s.hash order by s.id for update of s
    ), opened as (
      update sends s set open_count = s.open_count + h.times, last_opened = case when h.times > 0 then now() else s.last_opened end,
        is_read = s.is_read or h.times + h.replies > 0, date_read = case when h.times + h.replies > 0 then coalesce(s.date_read, now()) else s.date_read end,
+       ip = case when h.times > 0 then coalesce(s.ip, h.ip) else s.ip end,
+       open_details = case when h.times = 0 then s.open_details else (
+         select jsonb_agg(detail order by place) from (
+           select detail, place from jsonb_array_elements(coalesce(s.open_details, '[]') || h.details) with ordinality as d (detail, place)
+           order by place desc limit ${DETAILS_MAX}) latest) end,
        viewed_in_browser = s.viewed_in_browser or h.in_browser,
        version = s.version + case when h.times + h.replies > 0 or h.is_unknown then 1 else 0 end,
        state = case s.state when 'unknown' then 'sent' else s.state end,
@@ -62,6 +79,8 @@ const openStatement = prepared(
      where e.id = c.email_id)
    select send_hash, opens, is_opened, is_settled, ${REPLIES_OF("held.send_hash")} as replies, ${FACT_COLUMNS} from held left join opened on hash = send_hash`,
 );
+/** Counts nowhere, and still proves that the mail arrived. */
+const NOBODY = "nobody";
 const TOGETHER_MAX = 500;
 
 /** Says whether there is such a send. */
@@ -87,9 +106,11 @@ export async function recordOpensIn(
   const isHuman = ({ verdict = "human" }: Open) => verdict === "human";
   const values = [
     opens.map(({ hash }) => hash),
-    opens.map(({ by }) => by),
+    opens.map(({ by, verdict }) => (verdict === "anonymous" ? NOBODY : by)),
     opens.map(isHuman),
     opens.map(({ messageId = "" }) => messageId),
+    opens.map(({ from }) => from?.ip ?? ""),
+    opens.map(({ from }) => from?.agent.slice(0, AGENT_LENGTH_MAX) ?? ""),
   ];
   const rows = await transaction.query(openStatement, values);
   const settled = rows.filter(({ is_settled }) => is_settled === "t");

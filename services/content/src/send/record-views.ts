@@ -3,7 +3,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { v7 } from "uuid";
 import { holdMailClicks, type MailClick, WEB_VIEW } from "./hold-clicks.ts";
-import type { OpenDevice } from "./open-devices.ts";
+import type { OpenDevice, OpenedFrom } from "./open-devices.ts";
 import { type Open, recordOpensIn } from "./record-opens.ts";
 
 const TOGETHER_MAX = 500;
@@ -14,6 +14,7 @@ export interface View {
   /** In milliseconds since 1970. */
   at: number;
   device: OpenDevice | undefined;
+  from: OpenedFrom;
 }
 
 export type RecordView = (view: View) => Promise<void>;
@@ -24,8 +25,8 @@ export function viewRecorder(database: Database, outbox: Outbox): RecordView {
     (views: MailClick[]) =>
       database.transaction(backgroundDeadline(), async (transaction) => {
         const { free, tooMany } = await holdMailClicks(transaction, views);
-        const openOf = ({ sendHash, device }: MailClick, verdict: "human" | "scanner"): Open => ({
-          ...{ hash: sendHash, by: "web view", verdict, device },
+        const openOf = ({ sendHash, device, from }: MailClick, verdict: "human" | "scanner"): Open => ({
+          ...{ hash: sendHash, by: "web view", verdict, device, from },
         });
         await recordOpensIn(transaction, outbox, [
           ...free.map((view) => openOf(view, "human")),
@@ -34,7 +35,7 @@ export function viewRecorder(database: Database, outbox: Outbox): RecordView {
       }),
     { itemsMax: TOGETHER_MAX },
   );
-  return async ({ hash, at, device }) => {
-    await record("views", { id: v7({ msecs: at }), at, sendHash: hash, target: WEB_VIEW, device });
+  return async ({ hash, at, device, from }) => {
+    await record("views", { id: v7({ msecs: at }), at, sendHash: hash, target: WEB_VIEW, device, from });
   };
 }

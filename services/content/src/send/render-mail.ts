@@ -120,6 +120,8 @@ function ownValue(
       return links.webView(send);
     case "tracking_pixel":
       return links.pixel(send);
+    case "scanner_trap":
+      return send.isBulk ? trap(links.trap(send)) : undefined;
     case "unsubscribe_text":
       return html`<a href="${links.unsubscribe(send)}">Unsubscribe</a> to no longer receive emails from us.`;
     case "webview_text":
@@ -127,6 +129,11 @@ function ownValue(
     default:
       return undefined;
   }
+}
+
+/** Neither shown nor read aloud, and reached by no key: whoever follows it reads the source. */
+function trap(address: string): Html {
+  return html`<a href="${address}" aria-hidden="true" tabindex="-1" style="display:none"></a>`;
 }
 
 function isSignature({ name, argument }: NamedToken): boolean {

@@ -112,6 +112,12 @@ export const WINNER_OF_SENDS = [
     email_id integer primary key references emails on delete cascade, family_id integer not null)`,
 ];
 
+/** SQL of a migration: where the latest opens of mails came from (`open_details` and `ip_id` of engines.md 6.5), written with the opens. */
+export const OPEN_DETAILS = [
+  "alter table sends add column ip text, add column open_details jsonb",
+  "alter table mail_clicks add column opened_from jsonb",
+];
+
 /** The ledgers: tables of messages that are claimed as `laneOf` claims them. */
 const LEDGERS = ["sends", "notices", "text_sends", "tweet_sends", "notification_sends"];
 

@@ -13,6 +13,7 @@ import type { ContentConfig } from "../config.ts";
 import type { MakeWinner } from "../family/make-winner.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { fieldAliases } from "../visit/field-aliases.ts";
+import type { MayFollow } from "../visit/reader-consent.ts";
 import { judgedFactRecorder } from "../visit/record-facts.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { LinkPreview } from "../web/preview.ts";
@@ -27,6 +28,7 @@ import { preferenceCentre } from "./preference-centre.ts";
 import { preferenceJobs } from "./preference-jobs.ts";
 import { type PreferencesInPage, preferenceLandings } from "./preference-landing.ts";
 import { openRecorder } from "./record-opens.ts";
+import { trapRecorder } from "./record-traps.ts";
 import { viewRecorder } from "./record-views.ts";
 import { sendMethods } from "./render-again.ts";
 import { sendRenderer } from "./render-send.ts";
@@ -41,6 +43,7 @@ interface SendParts {
   findVisible: FindVisible;
   linkPreview: LinkPreview;
   settings: VisitSettings;
+  mayFollow: MayFollow;
   ids: ContactIds;
   mail: MailParts;
   preferencesInPage: PreferencesInPage;
@@ -64,6 +67,7 @@ export function openSends(
     findVisible,
     linkPreview,
     settings,
+    mayFollow,
     ids,
     mail,
     preferencesInPage,
@@ -138,9 +142,11 @@ export function openSends(
         database,
         log,
         settings,
+        mayFollow,
         links,
         recordOpen,
         recordView: viewRecorder(database, outbox),
+        recordTrap: trapRecorder(database, outbox),
         render: sendRenderer({
           ...{ ...rendering, database, tracksLinks: config.MAIL_TRACK_LINKS },
           ...{ hasPixel: false, keepsValues: false },

@@ -9,8 +9,9 @@ import { type Click, leadReader, readClick, sourceOf } from "./click.ts";
 import { newFactId } from "./hit.ts";
 import { utmOf } from "./page-hit.ts";
 import { readParameters } from "./parameters.ts";
+import { type MayFollow, visitOfReader } from "./reader-consent.ts";
 import type { RecordHit } from "./record-hits.ts";
-import { keepDevice, visitOf } from "./visit.ts";
+import { keepDevice } from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
 
 /** A tracked link. */
@@ -61,6 +62,7 @@ export function redirectFinder(database: Database): (redirectId: string) => Prom
 export interface RedirectOptions {
   log: Log;
   settings: VisitSettings;
+  mayFollow: MayFollow;
   recordHit: RecordHit;
   find: (redirectId: string) => Promise<Redirect | undefined>;
   /** Values of fields of a contact by alias, for links that have some in their address. */
@@ -74,15 +76,16 @@ export function redirectRoutes(options: RedirectOptions): Router {
   const follow: RequestHandler = async (request: Request, response: Response, next) => {
     const redirect = await find(String(request.params.id));
     if (!redirect) return next();
-    const parameters = await readParameters(request);
+    const sent = await readParameters(request);
+    const reader = readClick(settings.tokens.click, sent.get("ct") ?? "");
+    const { visit, parameters } = await visitOfReader(request, sent, options);
     const click = readClick(settings.tokens.click, parameters.get("ct") ?? "");
     const utm = [...parameters].filter(([name]) => name.startsWith("utm_"));
-    const filled = await fillFields(redirect.url, click?.contactId, valuesOf);
+    const filled = await fillFields(redirect.url, reader?.contactId, valuesOf);
     const target = withParameters(filled, utm);
     if (!target) return next();
     // A link that names nobody counts nothing.
     if (click) {
-      const visit = visitOf(request, parameters, settings);
       const query = Object.fromEntries(utm);
       const hit = {
         ...newFactId(visit.at),

@@ -14,6 +14,7 @@ import { type FieldAliases, fieldAliases } from "./field-aliases.ts";
 import { identification } from "./identify.ts";
 import { type KnownContacts, knownContacts } from "./known-contact.ts";
 import { openPlaces } from "./places.ts";
+import { type MayFollow, readerConsent } from "./reader-consent.ts";
 import {
   eventOfStored,
   type HitsRecording,
@@ -39,6 +40,7 @@ type Opened = Required<Pick<Parts, "services" | "jobs" | "facts" | "projections"
   recordHit: RecordHit;
   see: See;
   contacts: KnownContacts;
+  mayFollow: MayFollow;
   fields: FieldAliases;
 };
 
@@ -56,6 +58,7 @@ export async function openVisits(
   const recordHit = spillingRecorder(hitRecorder(visits), spill);
   const sites = trackedSites(database, log);
   const contacts = knownContacts(database, upstreams);
+  const mayFollow = readerConsent(contacts, settings);
   const see = visitorSeer(visits);
   const fields = fieldAliases(database);
   return {
@@ -64,6 +67,7 @@ export async function openVisits(
     recordHit,
     see,
     contacts,
+    mayFollow,
     fields,
     routes: [
       scriptRoutes(settings),
@@ -82,6 +86,7 @@ export async function openVisits(
       redirectRoutes({
         log,
         settings,
+        mayFollow,
         recordHit,
         find: redirectFinder(database),
         valuesOf: contacts.fieldsOf,

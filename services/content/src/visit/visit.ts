@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { parseCookie, stringifySetCookie } from "cookie";
 import { keptAddress } from "./address.ts";
 import { deviceIdOf, newDeviceId } from "./device-id.ts";
@@ -127,8 +127,12 @@ function isAgreed(
   if (parameters.get(CONSENT_PARAMETER) === "0") return false;
   if (consent === "off") return true;
   if (consent === "required") return isKnown || parameters.get(CONSENT_PARAMETER) === "1";
-  // Tracking Preference Expression, 5.2; Global Privacy Control, 2.3.
-  return headers.dnt !== "1" && headers["sec-gpc"] !== "1" && parameters.get("do_not_track") !== "true";
+  return !signalsRefusal(headers) && parameters.get("do_not_track") !== "true";
+}
+
+/** Does a browser ask that its visitor is left alone (Tracking Preference Expression, 5.2; Global Privacy Control, 2.3)? */
+export function signalsRefusal(headers: IncomingHttpHeaders): boolean {
+  return headers.dnt === "1" || headers["sec-gpc"] === "1";
 }
 
 function languagesOf(header = ""): string[] {
