@@ -61,7 +61,7 @@ function eventOf(row: FactRow): MessageInitShape<typeof EmailOpenDeviceSchema> {
   };
 }
 
-/** What a request comes from: its address and program, and the device, unless that is new, is a machine's, or may not be known. */
+/** Reads where a request comes from: its address and program, and the device, unless that is new, is a machine's, or may not be known. */
 export async function sourceOfOpen(
   request: IncomingMessage,
   settings: VisitSettings,
