@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 
 /** A person with a browser, as far as cookies go. */
-export type Session = (path: string) => Promise<Response>;
+export type Session = (
+  path: string,
+  sent?: { method?: string; headers?: Record<string, string>; body?: string },
+) => Promise<Response>;
 
 const SIGN_IN = "/oauth/v2/authorize_login";
 
@@ -20,7 +23,8 @@ export async function openSession(
   });
   assert.equal(signedIn.status, 303, await signedIn.text());
   const cookie = cookieOf(signedIn);
-  return (path) => fetch(`${baseUrl}${path}`, { redirect: "manual", headers: { cookie } });
+  return (path, { headers = {}, ...sent } = {}) =>
+    fetch(`${baseUrl}${path}`, { redirect: "manual", ...sent, headers: { ...headers, cookie } });
 }
 
 function cookieOf(response: Response): string {
