@@ -80,12 +80,12 @@ function withLanguage(text: string, { language }: Form): string {
   return text.replace(/<html lang="en"/, `<html lang="${word}"`);
 }
 
-/** What lies behind the frame of a form is seen through it. */
+/** The frame of the form is see-through: the video stays visible behind it. */
 const OVER_VIDEO = html`<style>html, body { background: transparent; margin: 0; }</style>`;
 
 /**
- * The form alone, to stand in a frame of another page. Over a video, that page is told when the form was taken, and no more: its player goes on
- * (engines.md 5.1).
+ * The form alone, to stand in a frame of another page. Over a video, its script lets that page know when the form was taken, and no more: the player
+ * goes on (engines.md 5.1).
  */
 export function sendEmbedded(
   response: Response,

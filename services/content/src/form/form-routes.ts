@@ -68,7 +68,7 @@ export function formRoutes(options: FormRouteOptions): Router {
     const styles = (parameters.get("css") ?? "").split(",").flatMap((url) => addressOf(url.trim()) || []);
     const visit = visitOf(request, parameters, settings);
     if (visit.device?.isNew) keepNewDevice(response, visit.device.id, settings);
-    // The selectors of a stylesheet can tell its own site the values of inputs.
+    // A stylesheet can send the values of inputs to its own site, by selectors and pictures.
     const isPrivate = styles.every((url) => isOnNamedSite(url, settings));
     const viewer = isPrivate ? viewerOf(visit, options.submitting.database) : NOBODY;
     const markup = await markupFor(options, form, viewer, { filled });

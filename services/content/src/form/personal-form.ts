@@ -12,7 +12,7 @@ import { unseenFields, usesProfiling } from "./profiling.ts";
 import { signShown } from "./showing.ts";
 import { hiddenFrom, type Submitting } from "./submit.ts";
 
-/** Whom a form is shown to. */
+/** The viewer of a form. */
 export interface FormViewer {
   /** The browser: the form says whose it is when it is sent. */
   deviceId?: string | undefined;
