@@ -99,7 +99,10 @@ const EXPLANATION = jsonAnswer(
     rules: arrayOf(
       closed({
         rule: {
-          enum: ["published", "segment_email", "member", "not_excluded", "address", "allowed", "once"],
+          enum: [
+            ...["published", "segment_email", "member", "not_excluded", "address"],
+            ...["do_not_contact", "suppression", "category", "pause", "frequency", "once", "other_occasion"],
+          ],
         },
         ...{ holds: { type: "boolean" }, since: { type: ["string", "null"] }, detail: TEXT },
       }),
