@@ -230,13 +230,50 @@ test("why a contact gets a segment email, or does not, is said by each rule", as
     (await api("GET", `emails/${emailId}/contact/${contactId}/explain`)).body;
   const broken = ({ rules }: Any) => rules.filter(({ holds }: Any) => !holds).map(({ rule }: Any) => rule);
   assert.deepEqual([(await explained(one)).verdict, broken(await explained(one))], ["will", []]);
-  assert.deepEqual([(await explained(no)).verdict, broken(await explained(no))], ["wont", ["allowed"]]);
+  assert.deepEqual(
+    [(await explained(no)).verdict, broken(await explained(no))],
+    ["wont", ["do_not_contact"]],
+  );
   assert.deepEqual(broken(await explained(stranger.id)), ["member", "address"]);
   await send(emailId, { limit: 1 });
   const [sent] = await stack.query(`select contact_id from content.sends where email_id = ${emailId}`);
   assert.equal((await explained(sent?.contact_id)).verdict, "sent");
   assert.ok(contactIds.includes(sent?.contact_id) && late > 0);
   assert.equal((await api("GET", `emails/${emailId}/contact/2000000000/explain`)).status, 404);
+});
+
+test("who shares an address with somebody who got the email does not get it, who makes a pause gets it later, and a mail of the API is one", async () => {
+  const { id, contactIds } = await segmentOf(stack, ["shared@example.org"]);
+  const emailId = await newsletter([id]);
+  await send(emailId);
+  const { contact: other } = await made("contacts/new", { email: "bob@example.org" });
+  await stack.query(`update content.sends set address = 'BOB@example.org' where email_id = ${emailId}`);
+  const { contact: seldom } = await made("contacts/new", {
+    email: "seldom-why@example.org",
+    frequencyRules: { email: { pause_from_date: "2026-01-01", pause_to_date: "2100-01-01" } },
+  });
+  await made(`segments/${id}/contacts/add`, { ids: [seldom.id] });
+  const explained = async (contactId: number, of = emailId): Promise<Any> =>
+    (await api("GET", `emails/${of}/contact/${contactId}/explain`)).body;
+  const broken = ({ rules }: Any) => rules.filter(({ holds }: Any) => !holds).map(({ rule }: Any) => rule);
+  const paused = await explained(seldom.id);
+  assert.deepEqual([paused.verdict, broken(paused)], ["will", ["pause"]]);
+  const letterId = await newsletter([], { emailType: "template" });
+  await made(`emails/${letterId}/contact/${contactIds[0]}/send`, {});
+  const letter = await explained(contactIds[0] ?? 0, letterId);
+  assert.equal(letter.verdict, "sent");
+  assert.match(letter.rules.at(-1).detail, /^direct:.*: sent\.$/);
+  const sharing = await explained(other.id);
+  assert.deepEqual([sharing.verdict, broken(sharing)], ["wont", ["member", "once"]]);
+});
+
+test("a dry run counts an address once, whoever shares it", async () => {
+  const { id, contactIds } = await segmentOf(stack, addresses("twins", 3));
+  await stack.query(`update contact.contacts set email = 'TWINS-0@example.org' where id = ${contactIds[2]}`);
+  const emailId = await newsletter([id]);
+  const { wouldSend, excluded, samples } = (await api("POST", `emails/${emailId}/dry-run`, {})).body as Any;
+  assert.deepEqual([wouldSend, excluded.shared_address, samples.length], [2, 1, 2]);
+  assert.equal((await send(emailId)).sentCount, 2);
 });
 
 test("members of excluded segments get nothing, and a dry run says beforehand who gets it and why others do not", async () => {
@@ -252,6 +289,7 @@ test("members of excluded segments get nothing, and a dry run says beforehand wh
     excluded_segment: 1,
     no_address: 0,
     malformed_address: 0,
+    shared_address: 0,
     do_not_contact: 1,
     refused_category: 0,
   };
