@@ -345,7 +345,10 @@ test("failed sends are tried again by name, as a job, and those that arrived sta
       return found.done;
     });
   };
+  assert.equal(before.text, before.reason);
   assert.equal(await doneOf({ emailId, code: 421 }), 0);
+  assert.equal(await doneOf({ emailId, occasion: "direct:1" }), 0);
+  assert.equal(await doneOf({ emailId, to: "2026-01-01" }), 0);
   assert.equal(await doneOf({ emailId, code: before.code }), 1);
   // Its mailbox does not exist, so the contact is not written to again, whoever asks.
   await eventually(async () => {
@@ -353,6 +356,48 @@ test("failed sends are tried again by name, as a job, and those that arrived sta
     assert.deepEqual([sends[0]?.id, sends[0]?.reason], [before.id, "bounced"]);
   });
   assert.deepEqual(takenBy("again").toSorted(), addresses("again", 3));
+});
+
+test("GET /sends takes the states that it answers, an occasion, a code and a time", async () => {
+  const { id } = await segmentOf(stack, addresses("listed", 4));
+  const emailId = await newsletter([id]);
+  await send(emailId);
+  const ids = (await stack.query(`select id from content.sends where email_id = ${emailId} order by id`)).map(
+    (row) => String(row.id),
+  );
+  const change = (index: number, change: string) =>
+    stack.query(`update content.sends set ${change} where id = ${ids[index]}`);
+  await change(0, "state = 'waiting', due_at = now() + interval '1 day'");
+  await change(1, "state = 'waiting', due_at = now() + interval '1 day', reason = 'frequency', code = 450");
+  await change(2, "state = 'started', due_at = now() + interval '1 day'");
+  await change(3, "occasion = 'direct:1', date_queued = '2026-02-01'");
+  const found = async (filter: string): Promise<[string, string][]> => {
+    const { sends } = (await api("GET", `sends?emailId=${emailId}&${filter}`)).body as Any;
+    return sends.map((row: Any) => [row.id, row.state]).toReversed();
+  };
+  const [queued, deferred, sending, sent] = ["queued", "deferred", "sending", "sent"].map((state, index) => [
+    ids[index],
+    state,
+  ]);
+  assert.deepEqual(await found("limit=10"), [queued, deferred, sending, sent]);
+  for (const row of [queued, deferred, sending, sent])
+    assert.deepEqual(await found(`state=${row?.[1]}`), [row]);
+  assert.deepEqual(await found("state=waiting"), [queued, deferred]);
+  assert.deepEqual(await found("code=450"), [deferred]);
+  assert.deepEqual(await found("occasion=direct:1"), [sent]);
+  assert.deepEqual(await found("from=2026-01-31&to=2026-02-02"), [sent]);
+  assert.deepEqual(await found("from=2026-02-02"), [queued, deferred, sending]);
+  for (const [filter, field] of [
+    ["state=odd", "state"],
+    ["from=odd", "from"],
+    ["code=99999", "code"],
+    ["occasion[]=x", "occasion"],
+  ]) {
+    const answer = await api("GET", `sends?emailId=${emailId}&${filter}`);
+    assert.equal(answer.status, 400, answer.text);
+    assert.ok(answer.text.includes(field ?? ""), answer.text);
+  }
+  await stack.query(`update content.sends set state = 'sent' where email_id = ${emailId}`);
 });
 
 test("an email that is not published, segments of others, and counts that are none, are refused by name", async () => {

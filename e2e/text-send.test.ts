@@ -358,7 +358,7 @@ test("POST /sends/ID/resolve decides a text message of unknown outcome once, wit
       [[hash, verb]],
     );
   }
-  assert.equal(((await resolve(third, "again")).body as Any).send.state, "waiting");
+  assert.equal(((await resolve(third, "again")).body as Any).send.state, "queued");
   await eventually(async () => assert.equal((await smsOf(smsId)).sentCount, 2));
   assert.deepEqual(
     lost.map(({ number }) => requestsTo(number).length),

@@ -228,7 +228,7 @@ test("a tweet of unknown outcome is not posted again, until somebody decides it 
   const outcomes = await Promise.all([1, 2, 3].map(() => resolve(id, "sent")));
   assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), [200, 409, 409]);
   assert.equal((await tweetOf(tweetId)).sentCount, 1);
-  assert.equal(((await resolve(otherId, "again")).body as Any).send.state, "waiting");
+  assert.equal(((await resolve(otherId, "again")).body as Any).send.state, "queued");
   await becomes(tweetId, other.id, "sent");
   assert.deepEqual([postsTo(one.handle).length, postsTo(other.handle).length], [1, 2]);
   for (const odd of ["tweet-2000000000", "tweet-0", "tweet-x", id.replace("tweet", "sms")])

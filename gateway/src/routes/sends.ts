@@ -68,10 +68,38 @@ const itemParameter = (name: string, description: string) => ({
 /** Exactly one of the entities is named. */
 const REPLAY = objectBody({
   type: "object",
-  properties: Object.fromEntries([...TO_CONTACTS.map(itemOf), "code"].map((name) => [name, WHOLE_NUMBER])),
+  properties: {
+    ...Object.fromEntries([...TO_CONTACTS.map(itemOf), "code"].map((name) => [name, WHOLE_NUMBER])),
+    ...Object.fromEntries(["occasion", "from", "to"].map((name) => [name, TEXT])),
+  },
 });
+const FILTER = [
+  { name: "occasion", description: "Sends of this occasion: `list`, `direct:…`", schema: TEXT },
+  {
+    name: "code",
+    description: "Sends with this code of the server or provider",
+    schema: { type: "integer", minimum: 1 } as const,
+  },
+  { name: "from", description: "Sends that were chosen at this moment or later", schema: TEXT },
+  { name: "to", description: "Sends that were chosen before this moment", schema: TEXT },
+];
+/** A filter of a ledger, as every channel reads it. */
+interface AskedFilter {
+  occasion: string;
+  code: number;
+  from: string;
+  to: string;
+}
+/** Reads a filter of a query or a body. */
+function filterIn({ occasion, from, to }: Record<string, unknown>, code: number): AskedFilter {
+  const text = (name: string, value: unknown = "") => {
+    if (typeof value !== "string" && value !== null) throw badRequest(`${name} is a text.`);
+    return value ?? "";
+  };
+  return { occasion: text("occasion", occasion), code, from: text("from", from), to: text("to", to) };
+}
 /** A page of a ledger, as every channel is asked for it. */
-interface Asked {
+interface Asked extends AskedFilter {
   itemId: number;
   contactId: number;
   state: string;
@@ -90,7 +118,13 @@ const SENDS_QUERY: QueryForm<Asked & { channel: Channel; cursor: string | undefi
     itemParameter("tweetId", "Sends of this tweet, with `channel=tweet`"),
     itemParameter("notificationId", "Sends of this notification, with `channel=notification`"),
     { name: "contactId", description: "Sends to this contact", schema: { type: "integer", minimum: 1 } },
-    { name: "state", description: "Sends in this state", schema: TEXT },
+    {
+      name: "state",
+      description:
+        "Sends in this state: queued, deferred, sending, unknown, sent, failed, suppressed, cancelled",
+      schema: TEXT,
+    },
+    ...FILTER,
     { name: "limit", description: "At most so many, 500 at most", schema: { type: "integer", minimum: 1 } },
     { name: "after", description: "Sends behind this id, as `next` of the page before says", schema: TEXT },
     CURSOR,
@@ -109,6 +143,7 @@ const SENDS_QUERY: QueryForm<Asked & { channel: Channel; cursor: string | undefi
       cursor,
       itemId: idIn(item, asked[item]),
       contactId: idIn("contactId", contactId),
+      ...filterIn(asked, idIn("code", asked.code)),
       state: String(state),
       after: String(after),
       pageSize: limit === undefined ? PAGE : idIn("limit", limit),
@@ -119,7 +154,7 @@ const SENDS_QUERY: QueryForm<Asked & { channel: Channel; cursor: string | undefi
 /** The ledger of a channel. */
 interface Ledger {
   list(asked: Asked, options: Outgoing): Promise<{ sends: Message[]; next: string }>;
-  replay(asked: { itemId: number; code: number }, options: Outgoing): Promise<{ jobId: string }>;
+  replay(asked: AskedFilter & { itemId: number }, options: Outgoing): Promise<{ jobId: string }>;
   resolve(asked: { id: string; as: string }, options: Outgoing): Promise<Message>;
 }
 
@@ -210,7 +245,8 @@ export function sendRoutes({ clients, limits: { cursors } }: RoutesContext): Rou
         const [channel = "email", ...others] = TO_CONTACTS.filter((one) => body[itemOf(one)] !== undefined);
         const item = itemOf(channel);
         if (others.length > 0) throw badRequest(`${item} does not go with ${others.map(itemOf).join(", ")}.`);
-        const asked = { itemId: idInMember(item, body[item]), code: idInMember("code", body.code) };
+        const code = idInMember("code", body.code);
+        const asked = { itemId: idInMember(item, body[item]), ...filterIn(body, code) };
         const { jobId } = await ledgers[channel].replay(asked, options);
         return { success: 1, job: { id: jobId } };
       },

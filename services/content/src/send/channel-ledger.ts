@@ -11,7 +11,9 @@ import type {
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
+import { filterValues, isFiltered, readFilter } from "./ledger-filter.ts";
 import {
+  isDeferredAs,
   isOwned,
   nextPage,
   ofVisibleContacts,
@@ -91,17 +93,20 @@ export function channelLedger<S, I>(kind: LedgerKind<S, I>): (options: LedgerOpt
         const page = readPage(asked, prefix);
         const statement = contactId ? ofContact : itemId ? ofItem : unknown;
         if (statement === unknown && asked.state !== SendState.UNKNOWN) throw badRequest(refusals.list);
-        const { after, size, states } = page;
-        const values = [itemId || null, contactId || null, after, size, ownerOf(call, Verb.VIEW), states];
+        const { after, size, states, isDeferred } = page;
+        const values = [
+          ...[itemId || null, contactId || null, after, size, ownerOf(call, Verb.VIEW), states, isDeferred],
+          ...filterValues(readFilter(asked)),
+        ];
         const rows = await database.query(statement, values, call.deadlineMs);
         const sends = await ofVisibleContacts(rows, findVisible, call);
         return { sends: sends.map(toSend), next: nextPage(rows, page, prefix) };
       },
       resolve: async (asked, call) => toSend(await resolveRow(resolving, asked, call)),
-      replay({ itemId, code }, call) {
+      replay({ itemId, ...asked }, call) {
         const refusal = hasTransport ? undefined : refusals.replay;
-        const asked = { member: `${name}Id`, itemId, code, refusal };
-        return requestReplay({ database, outbox }, replays, { channel: name, ...asked }, call);
+        const request = { channel: name, member: `${name}Id`, itemId, filter: readFilter(asked), refusal };
+        return requestReplay({ database, outbox }, replays, request, call);
       },
     };
   };
@@ -112,7 +117,7 @@ function statementsOf<S, I>({ name, table, items, item, hasBroadcasts, columns, 
   const all =
     `id occasion state reason ${item} contact_id address hash due_at started_at date_sent code`.split(" ");
   const rows = `select ${[...all, ...columns].map((column) => `s.${column}`).join(", ")} from ${table}`;
-  const isBehind = `s.id < $3::bigint and ${isOwned(items, item, "$5")}`;
+  const isBehind = `s.id < $3::bigint and ${isOwned(items, item, "$5")} and ${isDeferredAs("$7")} and ${isFiltered(8)}`;
   const page = `and ${isBehind} order by s.id desc limit $4::integer`;
   return {
     ofItem: prepared(

@@ -19,12 +19,21 @@ interface PageRequest {
 
 interface LedgerPage {
   states: string[];
+  /** Of those that wait only the ones that have a reason to, or only the others; null: all. */
+  isDeferred: boolean | null;
   /** The number of the last row of the page before. */
   after: string;
   size: number;
 }
 
 const STATES: string[] = Object.values(SendState).filter((state) => state !== SendState.SET_ASIDE);
+/** States as callers see them, whose rows have another one. */
+const SHOWN: Record<string, Pick<LedgerPage, "states" | "isDeferred">> = {
+  queued: { states: [SendState.WAITING], isDeferred: false },
+  deferred: { states: [SendState.WAITING], isDeferred: true },
+  sending: { states: [SendState.STARTED], isDeferred: null },
+};
+const ASKABLE = [...Object.keys(SHOWN), ...STATES];
 const PAGE_MAX = 500;
 const NUMBER = /^\d{1,18}$/;
 const LAST = "9223372036854775807";
@@ -36,14 +45,28 @@ const RESOLVED: Record<string, "sent" | "failed" | "waiting"> = {
 
 /** Reads which page of a ledger is asked for. Throws INVALID_ARGUMENT for an unknown state, and for `after` that is no id of this ledger. */
 export function readPage({ state, after, pageSize }: PageRequest, prefix = ""): LedgerPage {
-  if (state !== "" && !STATES.includes(state)) throw invalid([notValid("state", notOneOf(STATES))]);
+  if (state !== "" && !ASKABLE.includes(state)) throw invalid([notValid("state", notOneOf(ASKABLE))]);
   const number = numberIn(after, prefix);
   if (after !== "" && number === undefined) throw invalid([notValid("after", "It is the id of a send.")]);
   return {
-    states: state === "" ? STATES : [state],
+    ...((Object.hasOwn(SHOWN, state) && SHOWN[state]) || {
+      states: state === "" ? STATES : [state],
+      isDeferred: null,
+    }),
     after: number ?? LAST,
     size: Math.min(PAGE_MAX, Math.max(1, pageSize)),
   };
+}
+
+/** SQL: does the row `s` wait as the parameter of `isDeferred` says? */
+export function isDeferredAs(parameter: string): string {
+  return `(${parameter}::boolean is null or (s.reason is not null) = ${parameter}::boolean)`;
+}
+
+/** The state of a row as callers see it. */
+function shownState({ state, reason }: Row): string {
+  if (state === SendState.WAITING) return reason == null ? "queued" : "deferred";
+  return state === SendState.STARTED ? "sending" : (state ?? "");
 }
 
 /** The number of a row in its table; undefined for an id of another ledger. */
@@ -153,7 +176,7 @@ export function ledgerMembers(row: Row) {
   const [dueAt, startedAt, dateSent] = ["due_at", "started_at", "date_sent"].map(time);
   return {
     occasion: row.occasion ?? "",
-    state: row.state ?? "",
+    state: shownState(row),
     ...(row.reason && { reason: row.reason }),
     ...(row.address && { address: row.address }),
     hash: row.hash ?? "",

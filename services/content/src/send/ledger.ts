@@ -42,6 +42,7 @@ function toSend(row: Row): MessageInitShape<typeof SendSchema> {
     openCount: Number(row.open_count),
     ...(row.ip && { ip: row.ip }),
     openDetails: Buffer.from(row.open_details ?? "[]"),
+    ...(row.code && row.reason && { text: row.reason }),
     ...(row.bounce && { bounce: row.bounce }),
     ...(dateBounced && { dateBounced }),
     ...(dateComplained && { dateComplained }),

@@ -11,13 +11,12 @@ import { notValid } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
+import { filterValues, isFiltered, type LedgerFilter } from "./ledger-filter.ts";
 import { ownerOf } from "./ledger-rows.ts";
 import { sendAction } from "./send-action.ts";
 import { OF_MESSAGES } from "./send-tables.ts";
 
 const SLICE = 2_000;
-/** The largest number of a code's column. */
-const CODE_MAX = 32_767;
 
 /** A ledger whose failed sends may be tried again. */
 export interface ReplayedLedger {
@@ -47,16 +46,14 @@ export interface Replays {
   /** Plans it. Answers the id of the job; undefined for an unknown entity, and for one of others. */
   plan(
     transaction: Transaction,
-    asked: { itemId: number; code: number | null; ownerId: number | null },
+    asked: { itemId: number; filter: LedgerFilter; ownerId: number | null },
   ): Promise<string | undefined>;
   /** Lets the sends be tried again, a slice in a transaction. */
   jobs(options: ReplayOptions): JobOptions;
 }
 
-interface Replay extends Record<string, unknown> {
+interface Replay extends LedgerFilter {
   itemId: number;
-  /** The code with which they failed; any when null. */
-  code: number | null;
   /** The last send that is done, and the last one that had failed at the start. */
   after: number;
   last: number;
@@ -69,11 +66,11 @@ export function replaysOf(ledger: ReplayedLedger): Replays {
   const jobs = jobsOf(ledger.kind, { shown: { subject: ledger.schema, cancel: () => undefined } });
   const { find, record, count, replay } = statementsOf(ledger);
   return {
-    async plan(transaction, { itemId, code, ownerId }) {
+    async plan(transaction, { itemId, filter, ownerId }) {
       const [item] = await transaction.query(find, [itemId, ownerId]);
       if (!item) return undefined;
-      const key = `${itemId} ${code ?? "any"}`;
-      const payload: Replay = { itemId, code, after: 0, last: Number(item.last), replayed: 0 };
+      const key = [itemId, ...filterValues(filter).map((value) => value ?? "any")].join(" ");
+      const payload: Replay = { itemId, ...filter, after: 0, last: Number(item.last), replayed: 0 };
       jobs.add(transaction, [{ key, payload, subject: subjectIn(item) }]);
       const [row] = await transaction.query(record, [key]);
       return row?.id ?? "";
@@ -84,9 +81,10 @@ export function replaysOf(ledger: ReplayedLedger): Replays {
       jobs,
       async work(transaction, job) {
         const payload = job.payload as Replay;
-        const { itemId, code, after, last } = payload;
-        const total = payload.total ?? (await countedBy(transaction, count, [itemId, last, code]));
-        const rows = await transaction.query(replay, [itemId, after, last, code]);
+        const { itemId, after, last } = payload;
+        const filter = filterValues(payload);
+        const total = payload.total ?? (await countedBy(transaction, count, [itemId, last, ...filter]));
+        const rows = await transaction.query(replay, [itemId, after, last, ...filter]);
         const replayed = rows.filter(({ hash }) => hash !== null);
         if (replayed.length > 0) {
           await publish?.(transaction, replayed);
@@ -116,7 +114,7 @@ export interface AskedReplay {
   channel: string;
   member: string;
   itemId: number;
-  code: number;
+  filter: LedgerFilter;
   refusal: string | undefined;
 }
 
@@ -124,17 +122,16 @@ export interface AskedReplay {
 export async function requestReplay(
   { database, outbox }: { database: Database; outbox: Outbox },
   { plan }: Replays,
-  { channel, member, itemId, code, refusal }: AskedReplay,
+  { channel, member, itemId, filter, refusal }: AskedReplay,
   call: Call,
 ): Promise<{ jobId: string }> {
   if (itemId === 0) throw invalid([notValid(member, "The id is required.")]);
-  if (code > CODE_MAX) throw invalid([notValid("code", `It is a code, to ${CODE_MAX}.`)]);
   if (refusal !== undefined) throw conflict(refusal);
-  const asked = { itemId, code: code || null, ownerId: ownerOf(call, Verb.EDIT) };
+  const asked = { itemId, filter, ownerId: ownerOf(call, Verb.EDIT) };
   const jobId = await database.transaction(call.deadlineMs, async (transaction) => {
     const id = await plan(transaction, asked);
     if (id === undefined) return undefined;
-    outbox.append(transaction, [sendAction(channel, itemId, "replay", { job: id, code: asked.code })]);
+    outbox.append(transaction, [sendAction(channel, itemId, "replay", { job: id, ...filter })]);
     return id;
   });
   if (jobId === undefined) throw notFound();
@@ -157,20 +154,20 @@ function statementsOf({ kind, table, items, item, hasBroadcasts, columns }: Repl
     ),
     count: prepared(
       `${kind}_count`,
-      `select count(*) from ${table} where ${item} = $1::integer and state = 'failed' and id <= $2::bigint
-         and ($3::smallint is null or code = $3::smallint) and occasion not like '${OF_MESSAGES}%'`,
+      `select count(*) from ${table} s where s.${item} = $1::integer and s.state = 'failed' and s.id <= $2::bigint
+         and ${isFiltered(3)} and s.occasion not like '${OF_MESSAGES}%'`,
     ),
     // A slice of those that had failed: one that fails once more meanwhile is behind it. A marketing message went on to its next channel: its send stays
     // failed.
     replay: prepared(
       kind,
       `with slice as (
-         select id, code from ${table} where ${item} = $1::integer and state = 'failed' and id > $2::bigint and id <= $3::bigint
+         select id from ${table} where ${item} = $1::integer and state = 'failed' and id > $2::bigint and id <= $3::bigint
          order by id limit ${SLICE} for update
        ), replayed as (
          update ${table} s set state = 'waiting', version = s.version + 1, lease_token = s.lease_token + 1, due_at = now(), attempts = 0,
            started_at = null, code = null, reason = null
-         from slice where s.id = slice.id and s.occasion not like '${OF_MESSAGES}%' and ($4::smallint is null or slice.code = $4::smallint)
+         from slice where s.id = slice.id and s.occasion not like '${OF_MESSAGES}%' and ${isFiltered(4)}
          returning s.*
        )${recounted}
        select (select max(id) from slice) as position, (select count(*) from slice) as size, ${columns}

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/ledger.proto.
  */
 export const file_tidings_content_v1_ledger: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvbGVkZ2VyLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiaAoQTGlzdFNlbmRzUmVxdWVzdBIPCgdpdGVtX2lkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDQoFc3RhdGUYAyABKAkSDQoFYWZ0ZXIYBCABKAkSEQoJcGFnZV9zaXplGAUgASgFIiwKElJlc29sdmVTZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJhcxgCIAEoCSIzChJSZXBsYXlTZW5kc1JlcXVlc3QSDwoHaXRlbV9pZBgBIAEoBRIMCgRjb2RlGAIgASgFIiUKE1JlcGxheVNlbmRzUmVzcG9uc2USDgoGam9iX2lkGAEgASgJIiAKEEF3YWl0U2VuZFJlcXVlc3QSDAoEaGFzaBgBIAEoCSItCgxTZW5kUHJvZ3Jlc3MSDQoFc3RhdGUYASABKAkSDgoGcmVhc29uGAIgASgJYgZwcm90bzM");
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvbGVkZ2VyLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiogEKEExpc3RTZW5kc1JlcXVlc3QSDwoHaXRlbV9pZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg0KBXN0YXRlGAMgASgJEg0KBWFmdGVyGAQgASgJEhEKCXBhZ2Vfc2l6ZRgFIAEoBRIQCghvY2Nhc2lvbhgGIAEoCRIMCgRjb2RlGAcgASgFEgwKBGZyb20YCCABKAkSCgoCdG8YCSABKAkiLAoSUmVzb2x2ZVNlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmFzGAIgASgJIl8KElJlcGxheVNlbmRzUmVxdWVzdBIPCgdpdGVtX2lkGAEgASgFEgwKBGNvZGUYAiABKAUSEAoIb2NjYXNpb24YAyABKAkSDAoEZnJvbRgEIAEoCRIKCgJ0bxgFIAEoCSIlChNSZXBsYXlTZW5kc1Jlc3BvbnNlEg4KBmpvYl9pZBgBIAEoCSIgChBBd2FpdFNlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiLQoMU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCWIGcHJvdG8z");
 
 /**
  * @generated from message tidings.content.v1.ListSendsRequest
@@ -29,7 +29,7 @@ export type ListSendsRequest = Message<"tidings.content.v1.ListSendsRequest"> & 
   contactId: number;
 
   /**
-   * waiting, started, unknown, sent, failed, suppressed or cancelled; all states when it is empty.
+   * queued, deferred, sending, unknown, sent, failed, suppressed or cancelled; all states when it is empty. waiting: queued and deferred; started: sending.
    *
    * @generated from field: string state = 3;
    */
@@ -46,6 +46,32 @@ export type ListSendsRequest = Message<"tidings.content.v1.ListSendsRequest"> & 
    * @generated from field: int32 page_size = 5;
    */
   pageSize: number;
+
+  /**
+   * Any occasion when it is empty.
+   *
+   * @generated from field: string occasion = 6;
+   */
+  occasion: string;
+
+  /**
+   * 0: with any code, and without one.
+   *
+   * @generated from field: int32 code = 7;
+   */
+  code: number;
+
+  /**
+   * Chosen at this moment or later, and before that one; at any time when they are empty.
+   *
+   * @generated from field: string from = 8;
+   */
+  from: string;
+
+  /**
+   * @generated from field: string to = 9;
+   */
+  to: string;
 };
 
 /**
@@ -94,6 +120,23 @@ export type ReplaySendsRequest = Message<"tidings.content.v1.ReplaySendsRequest"
    * @generated from field: int32 code = 2;
    */
   code: number;
+
+  /**
+   * As in ListSendsRequest.
+   *
+   * @generated from field: string occasion = 3;
+   */
+  occasion: string;
+
+  /**
+   * @generated from field: string from = 4;
+   */
+  from: string;
+
+  /**
+   * @generated from field: string to = 5;
+   */
+  to: string;
 };
 
 /**
