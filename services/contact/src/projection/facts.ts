@@ -142,8 +142,6 @@ export const facts: AboutContacts[] = [
   fact(TweetSendsSchema, ["tweet.sent"], {
     table: "tweet_sends",
     columns: { id: "uuid", tweet_id: "integer", date_added: "timestamptz" },
-    // Frequency rules count those of before this table, too.
-    isListed: true,
     rows: ({ sends }) =>
       // The owner lists those that no provider took, too.
       sends
@@ -160,8 +158,9 @@ export const facts: AboutContacts[] = [
 function fact<S extends DescMessage>(
   schema: S,
   names: string[],
-  replica: Omit<FactReplica<S>, "subjects">,
+  replica: Omit<FactReplica<S>, "subjects" | "isListed">,
 ): AboutContacts {
   const subjects = names.map((name) => `tidings.content.${name}`);
-  return { ...factReplica(schema, contactsNow, { ...replica, subjects }), table: replica.table };
+  const listed = { ...replica, subjects, isListed: true };
+  return { ...factReplica(schema, contactsNow, listed), table: replica.table };
 }
