@@ -32,6 +32,7 @@ import { encodeProtoFields } from "./migrations/0023_proto_field.ts";
 import { keepPoints } from "./migrations/0030_points.ts";
 import { keepTotalsByOwner } from "./migrations/0054_totals_by_column.ts";
 import { orderModificationsBeside } from "./migrations/0055_contact_modified.ts";
+import { EMAILS_TABLE } from "./projection/entities.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -73,6 +74,13 @@ export const migrations: Migrations = {
   "0055_contact_modified": orderModificationsBeside,
   "0056_numbers": statements(...NUMBER_INDEXES),
   "0091_refused_addresses": statements(...REFUSED_ADDRESSES),
+  "0092_emails": statements(EMAILS_TABLE),
+  // Their replicas are complete where they were followed from the first event on: an installation that has projections.
+  "0093_listed_facts": statements(
+    `insert into projection_builds (name, done_at)
+     select name, now() from unnest(array['email_sends', 'page_hits', 'asset_downloads', 'sms_sends', 'notification_sends']) as name
+     where exists (select from projection_builds) on conflict do nothing`,
+  ),
   // Frequency rules count tweets.
   "0090_tweet_sends": statements(
     `create table tweet_sends (

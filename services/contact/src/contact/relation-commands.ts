@@ -1,7 +1,24 @@
 import { columnCommand, idsCommand, parseSearch, type SearchCommand } from "@tidings/resource/search";
 import { type RawBuilder, sql } from "kysely";
+import { refusedAddress } from "../command/contactable.ts";
 
 type Condition = RawBuilder<unknown>;
+
+/** The root of the family of an email `e`: the original of a translation, and the parent of a variant. */
+const ROOT = `(select coalesce(o.variant_parent_id, o.id) from emails o where o.id = coalesce(e.translation_parent_id, e.id))`;
+const FAMILIES = `(select e.id, ${ROOT} as root_id from emails e)`;
+
+/** Members of the segments of an email `e`, but for those who got a mail of its family and those in an excluded segment (engines.md 6.2). */
+const PENDING = `segment_contacts r join email_segments e on e.segment_id = r.segment_id and not r.manually_removed
+  and not exists (select from email_sends s where s.email_id = e.email_id and s.contact_id = r.contact_id)
+  and not exists (
+    select from ${FAMILIES} own join ${FAMILIES} other on other.root_id = own.root_id
+    join email_sends s on s.email_id = other.id
+    where own.id = e.email_id and s.contact_id = r.contact_id)
+  and not exists (
+    select from emails own cross join unnest(own.excluded_segment_ids) as excluded (id)
+    join segment_contacts x on x.segment_id = excluded.id and not x.manually_removed
+    where own.id = e.email_id and x.contact_id = r.contact_id)`;
 
 /** Search commands for relations and activities of contacts. With `!` a contact has none of the kind. */
 export function relationCommands(): [name: string, command: SearchCommand][] {
@@ -19,11 +36,9 @@ export function relationCommands(): [name: string, command: SearchCommand][] {
     ],
     [
       "email_pending",
-      having(
-        `segment_contacts r join email_segments e on e.segment_id = r.segment_id and not r.manually_removed
-         and not exists (select from email_sends s where s.email_id = e.email_id and s.contact_id = r.contact_id)`,
-        id("e.email_id"),
-      ),
+      (term) =>
+        sql`(coalesce(c.email, '') <> '' and ${sql.raw(refusedAddress("email"))} is null
+          and ${having(PENDING, id("e.email_id"))(term)})`,
     ],
     ["sms_sent", having("sms_sends r", id("r.sms_id"))],
     ["web_sent", having("notification_sends r", id("r.notification_id"), sql`not r.is_mobile`)],

@@ -75,6 +75,26 @@ const emailSegments: Projection = {
   },
 };
 
+/** SQL of a migration. */
+export const EMAILS_TABLE = `create table emails (
+  id integer primary key, version integer not null, variant_parent_id integer, translation_parent_id integer,
+  excluded_segment_ids integer[] not null)`;
+
+/** The family of an email, of which a contact gets one mail, and the segments that get none. */
+const emails = replicate(EmailSchema, {
+  table: "emails",
+  columns: {
+    variant_parent_id: "integer",
+    translation_parent_id: "integer",
+    excluded_segment_ids: "integer[]",
+  },
+  row: ({ variantParent, translationParent, excludedLists }) => ({
+    variant_parent_id: variantParent?.id,
+    translation_parent_id: translationParent?.id,
+    excluded_segment_ids: excludedLists.map(({ id }) => id),
+  }),
+});
+
 /** Entities of other services that contacts and segments refer to. */
 export const entities: Projection[] = [
   owners,
@@ -83,4 +103,5 @@ export const entities: Projection[] = [
   pointGroups,
   categories(["segments", "stages"]),
   emailSegments,
+  emails,
 ];

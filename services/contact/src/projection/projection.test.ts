@@ -8,6 +8,7 @@ import type { Event } from "@tidings/bus/event";
 import { publish } from "@tidings/bus/publish";
 import { ensureStream, streamOf } from "@tidings/bus/streams";
 import { project, startProjecting } from "@tidings/projection/projecting";
+import { startRebuilding } from "@tidings/projection/rebuild";
 import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
 import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
 import { PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_trigger";
@@ -34,6 +35,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { startTestNats } from "@tidings/testkit/nats";
 import { callAs, listQuery } from "../testing/contact-scene.ts";
 import { segmentScene } from "../testing/segment-scene.ts";
+import { facts } from "./facts.ts";
 import { contactProjections } from "./keeping.ts";
 
 let scene: Awaited<ReturnType<typeof segmentScene>>;
@@ -541,12 +543,120 @@ test("a stage shows its category until that is gone", async () => {
   assert.equal(await categoryOf(), null);
 });
 
+test("replicas of facts are built from nothing out of what their owner lists", async () => {
+  const contactId = await scene.addContact({ city: "Built" });
+  const fact = { id: randomUUID(), contactId, dateAdded: noon };
+  const listed = new Map<string, Uint8Array>(
+    [
+      sends("sent", { ...fact, emailId: 71, dateSent: noon, version: 3 }),
+      hits({ ...fact, dateHit: noon, url: "https://a.example" }),
+      event("content.asset.downloaded", AssetDownloadsSchema, {
+        downloads: [{ ...fact, assetId: 72, code: 200 }],
+      }),
+      event("content.sms.sent", SmsSendsSchema, { sends: [{ ...fact, smsId: 73 }] }),
+      event("content.notification.sent", NotificationSendsSchema, {
+        sends: [{ ...fact, notificationId: 74 }],
+      }),
+      event("content.tweet.sent", TweetSendsSchema, { sends: [{ ...fact, tweetId: 75 }] }),
+    ].flatMap(({ subject, payload }) => {
+      const replica = facts.find(({ subjects }) => subjects.includes(subject));
+      return replica?.listed ? [[replica.listed.type, payload] as const] : [];
+    }),
+  );
+  assert.equal(listed.size, facts.length);
+  const tables = facts.map(({ table }) => table);
+  await scene.query("delete from projection_builds where name = any ($1)", [tables]);
+  const { database } = scene.services;
+  const building = startRebuilding(
+    {
+      database,
+      log: createLog("test", "silent"),
+      projections: facts,
+      opened: async () => undefined,
+      listSnapshots: async () => [],
+      listFacts: async (_owner, { type }) => ({
+        events: [listed.get(type) ?? new Uint8Array()],
+        next: undefined,
+      }),
+    },
+    (events) => project({ database, projections: facts }, undefined, events),
+  );
+  after(() => building.stop());
+  await eventually(async () => {
+    const done = await scene.query(
+      "select name from projection_builds where name = any ($1) and done_at is not null",
+      [tables],
+    );
+    assert.equal(done.length, tables.length);
+  });
+  for (const table of tables)
+    assert.equal(
+      (await scene.query(`select from ${table} where contact_id = $1`, [contactId])).length,
+      1,
+      table,
+    );
+});
+
+test("email_pending finds members who may get a mail of the family and got none, and who are in no excluded segment", async () => {
+  const names = ["pending", "sent the variant", "without an address", "refused", "twin refused", "excluded"];
+  const ids = new Map<string, number>();
+  for (const name of names) ids.set(name, await scene.addContact({ city: "Pending" }));
+  const idOf = (name: string) => ids.get(name) ?? 0;
+  const write = (name: string, values: string) =>
+    scene.query(`update contacts set ${values} where id = $1`, [idOf(name)]);
+  for (const [name, id] of ids)
+    if (!name.startsWith("without")) await write(name, `email = 'p${id}@example.com'`);
+  const no = `do_not_contact = '{"email":{"reason":1}}'`;
+  await write("refused", no);
+  const twin = await scene.addContact({ city: "Elsewhere" });
+  await scene.query(
+    `update contacts set email = 'P${idOf("twin refused")}@example.com', ${no} where id = $1`,
+    [twin],
+  );
+  const [segment, excluded] = [await scene.addSegment([]), await scene.addSegment([])];
+  const join = (id: number, contactIds: number[]) =>
+    scene.segments.addSegmentContacts(
+      { $typeName: "tidings.contact.v1.AddSegmentContactsRequest", id, contactIds },
+      callAs(),
+    );
+  await join(segment.id, [...ids.values()]);
+  await join(excluded.id, [idOf("excluded")]);
+  const lists = [{ id: segment.id }];
+  await tell(
+    event(
+      "content.email.created",
+      EmailSchema,
+      { name: "Mail", lists, excludedLists: [{ id: excluded.id }] },
+      { id: 61 },
+    ),
+    event("content.email.created", EmailSchema, { name: "B", lists, variantParent: { id: 61 } }, { id: 62 }),
+    event(
+      "content.email.created",
+      EmailSchema,
+      { name: "C", lists, translationParent: { id: 62 } },
+      { id: 63 },
+    ),
+    sends("sent", {
+      id: randomUUID(),
+      version: 1,
+      contactId: idOf("sent the variant"),
+      emailId: 63,
+      dateSent: noon,
+    }),
+  );
+  assert.deepEqual(await found("city:pending email_pending:61"), [idOf("pending")]);
+  assert.deepEqual(await found("city:pending !email_pending:61"), names.slice(1).map(idOf));
+});
+
 test("searches find what was done and what was not", async () => {
   const [active, idle] = [
     await scene.addContact({ city: "Search" }),
     await scene.addContact({ city: "Search" }),
   ];
   const contactId = active;
+  await scene.query("update contacts set email = 'search' || id || '@example.com' where id = any ($1)", [
+    [active, idle],
+  ]);
   const segment = await scene.addSegment([]);
   await scene.segments.addSegmentContacts(
     { $typeName: "tidings.contact.v1.AddSegmentContactsRequest", id: segment.id, contactIds: [active, idle] },
