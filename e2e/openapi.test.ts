@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { templateOf } from "@tidings/gateway/openapi/document";
 import axe from "axe-core";
 import { startBrowser } from "./browser.ts";
 import { createClient } from "./client.ts";
 import { make, newPerson, PASSWORD } from "./people.ts";
+import { allRoutes } from "./permission/routes.ts";
 import { startTestStack } from "./stack.ts";
 
 const stack = await startTestStack();
@@ -15,9 +17,15 @@ const { api, baseUrl } = stack;
 /** Pages of single operations that axe looks at: all of them take minutes. A prime, since operations of resources come in the same order. */
 const STRIDE = process.env.TEST_ALL ? 1 : 31;
 
+interface Operation {
+  deprecated?: boolean;
+  "x-permissions"?: { permission: string; parameter?: string }[];
+  requestBody?: { content: Record<string, { example?: unknown }> };
+}
+
 interface Described {
   openapi: string;
-  paths: Record<string, Record<string, { deprecated?: boolean }>>;
+  paths: Record<string, Record<string, Operation>>;
   components: {
     schemas: Record<string, { properties: Record<string, { properties: Record<string, unknown> }> }>;
   };
@@ -83,6 +91,31 @@ test("callers with different rights get descriptions of their own, one after the
   assert.equal(texts[0], texts[2]);
   assert.equal(texts[1], texts[3]);
   assert.notEqual(texts[0], texts[1]);
+});
+
+test("each operation with a right has its permissions, with the parameters of the entities that they are about", async () => {
+  const { paths } = await description();
+  const permissionsOf = (path: string, method: string) => paths[path]?.[method]?.["x-permissions"];
+  assert.deepEqual(permissionsOf("/api/segments/{id}/contact/{contactId}/add", "post"), [
+    { permission: "lead:lists:view", parameter: "id" },
+    { permission: "lead:leads:edit", parameter: "contactId" },
+  ]);
+  assert.deepEqual(permissionsOf("/api/tags/new", "post"), [{ permission: "lead:leads:create" }]);
+  for (const route of allRoutes.filter(({ right }) => right)) {
+    const [path, method] = [templateOf(route.path), route.method.toLowerCase()];
+    const { base, verb } = route.right ?? { base: "", verb: "" };
+    const text = JSON.stringify(permissionsOf(path, method));
+    assert.ok(text?.includes(`"${base}:${verb}"`), `${method} ${path} ${text}`);
+  }
+});
+
+test("every body has an example, but for uploads", async () => {
+  const { paths } = await description();
+  for (const [path, methods] of Object.entries(paths))
+    for (const [method, { requestBody }] of Object.entries(methods)) {
+      const json = requestBody?.content["application/json"];
+      if (json) assert.ok(json.example !== undefined, `${method} ${path}`);
+    }
 });
 
 test("older paths are described as deprecated", async () => {

@@ -79,17 +79,11 @@ function alternativesOf(schema: Schema, other: Schema): Schema[] {
 
 /** A schema with the members of all of its parts. */
 function merged(document: Document, schema: Schema): Schema {
-  return listIn(schema.allOf)
-    .map((part) => resolved(document, part))
-    .reduce<Schema>(
-      (whole, part) => ({
-        ...whole,
-        ...part,
-        properties: { ...membersOf(whole), ...membersOf(part) },
-        required: [...namesIn(whole.required), ...namesIn(part.required)],
-      }),
-      schema,
-    );
+  const parts = [schema, ...listIn(schema.allOf).map((part) => resolved(document, part))];
+  return Object.assign({}, ...parts, {
+    properties: Object.assign({}, ...parts.map(membersOf)),
+    required: parts.flatMap(({ required }) => namesIn(required)),
+  });
 }
 
 interface Plain {

@@ -1,8 +1,9 @@
+import { standardOf } from "@tidings/rpc/standard";
 import { resources } from "../resources.ts";
 import { KEY_LENGTH_MAX } from "../rest/idempotency-key.ts";
 import type { NestedForm } from "../rest/message-json.ts";
 import { LIST_PARAMETERS, type QueryParameter } from "../route/query-form.ts";
-import type { Right } from "../route/right.ts";
+import { type Right, rightOf } from "../route/right.ts";
 import { type Route, withAliases } from "../route/route.ts";
 import { type Components, type Schema, TEXT } from "../route/schema.ts";
 import { openComponents } from "./components.ts";
@@ -134,6 +135,7 @@ function operationOf(route: Route, components: Components): Operation {
     summary,
     tags: [tagOf(route)],
     ...(right && { description: neededRight(right) }),
+    ...permissionsOf(route),
     ...(alias && { deprecated: true }),
     parameters: parametersOf(route),
     ...(body && { requestBody: requestBodyOf(route, body) }),
@@ -149,6 +151,23 @@ function operationOf(route: Route, components: Components): Operation {
 
 function neededRight({ base, verb, orElse }: Right): string {
   return `Needs the right \`${base}:${verb}\`${orElse === undefined ? "" : `, or ${orElse}`}.`;
+}
+
+/** The permissions that guard entities, by the path of their resource. Of categories the bundle decides. */
+const BASES = new Map(resources.map(({ path, service }) => [path, rightOf(standardOf(service).get)?.base]));
+
+/** For programs: the rights that a call needs, with the parameters of the path whose entities they are about. */
+function permissionsOf({ right, parameters }: Route) {
+  const needed = right && `${right.base}:${right.verb}`;
+  const ofEntities = Object.entries(parameters).flatMap(([parameter, { entity }]) => {
+    const base = entity && BASES.get(entity.resource);
+    return base ? [{ permission: `${base}:${entity.verb}`, parameter }] : [];
+  });
+  const isSaid = ofEntities.some(({ permission }) => permission === needed);
+  const own =
+    needed && !isSaid ? [{ permission: needed, ...(right.orElse && { orElse: right.orElse }) }] : [];
+  const all = [...own, ...ofEntities];
+  return all.length > 0 && { "x-permissions": all };
 }
 
 function parametersOf({ method, parameters, query, isWrite }: Route): object[] {

@@ -26,8 +26,6 @@ import {
   WHOLE_NUMBER,
 } from "./schema.ts";
 
-/** The name of a member, or of a parameter, that is an item. */
-const NUMBER = "^\\d+$";
 const ITEM_ID: Schema = { type: ["integer", "string"] };
 /** The members of an item of an edit beside those of its entity. */
 const NAMED: Schema = {
@@ -40,8 +38,8 @@ const NAMED: Schema = {
     },
   },
 };
-/** An item of a batch of deletions. */
-const DELETED: Schema = { anyOf: [ITEM_ID, { ...NAMED, required: ["id"] }] };
+/** An item of a batch of deletions: an id, or an object with one. */
+const DELETED: Schema = { ...NAMED, type: ["integer", "string", "object"] };
 
 /** The result of the item at one position of the request. */
 type Result = { item: Message; status: number } | { fault: Fault };
@@ -59,7 +57,10 @@ export function batchRoutes(
   const { rpc } = methods;
   const items = (describe: (item: Schema, components: Components) => Schema, example: object) =>
     batchBody((components) => ({
-      anyOf: listOrNumbered(describe(components.sent(methods.resource), components), itemsMax),
+      type: "array",
+      description: "An object with a member for each item, named by its number, is read as the same",
+      maxItems: itemsMax,
+      items: describe(components.sent(methods.resource), components),
       examples: [[example]],
     }));
   const ids = {
@@ -146,33 +147,25 @@ export function batchRoutes(
   ];
 }
 
-/** A list of items, or an object with a member for each, whose name is a number. */
-function listOrNumbered(items: Schema, itemsMax: number): Schema[] {
-  return [
-    { type: "array", maxItems: itemsMax, items },
-    { type: "object", maxProperties: itemsMax, patternProperties: { [NUMBER]: items } },
-  ];
-}
-
-/** The same of what is deleted, as the body or as its member `ids`. */
+/** A list of items, or an object with a member for each that is named by its number; as the body or as its member `ids`. */
 function deletedForms(itemsMax: number): Schema[] {
-  const forms = listOrNumbered(DELETED, itemsMax);
-  const text = { type: "string", description: "Ids, separated by commas" };
-  return [...forms, { type: "object", properties: { ids: { anyOf: [text, ...forms] } }, required: ["ids"] }];
+  const items: Schema = { type: "array", maxItems: itemsMax, items: DELETED };
+  const ids: Schema = {
+    ...items,
+    type: ["array", "string", "object"],
+    description: "A list, ids separated by commas, or an object",
+    additionalProperties: DELETED,
+  };
+  return [items, { type: "object", properties: { ids }, additionalProperties: DELETED }];
 }
 
 const IDS: QueryForm<undefined> = {
   parameters: [
     {
       name: "ids",
-      description: "Ids, separated by commas; or a list of them as the body",
+      description:
+        "Ids, separated by commas; or parameters whose names are numbers, `0=1&1=2`; or a list of them as the body",
       schema: { type: "string" },
-    },
-    {
-      name: "numbered",
-      description: "The same as parameters whose names are numbers: `0=1&1=2`",
-      schema: { type: "object", patternProperties: { [NUMBER]: ITEM_ID }, additionalProperties: false },
-      style: "form",
     },
   ],
   read: () => undefined,

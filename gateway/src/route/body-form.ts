@@ -44,10 +44,10 @@ export function objectBody(schema: Schema): BodyForm<Record<string, unknown>> {
 }
 
 /** Throws INVALID_ARGUMENT that names each member that cannot be read. */
-export function messageBody<D extends DescMessage>(message: D): BodyForm<MessageShape<D>> {
+export function messageBody<D extends DescMessage>(message: D, example: object): BodyForm<MessageShape<D>> {
   const decode = bodyDecoder(message);
   return {
-    describe: (components) => components.sent(message),
+    describe: (components) => ({ ...components.sent(message), examples: [example] }),
     limits: SINGLE,
     // The decoder makes the message of this very descriptor; the compiler cannot follow that.
     read: (exchange) => decode(bodyObject(exchange)).message as MessageShape<D>,

@@ -11,8 +11,8 @@ export interface QueryParameter {
   name: string;
   description: string;
   schema: Schema;
-  /** A value that has members is sent with brackets (`where[0][col]=name`), or, as a form, its members are parameters. */
-  style?: "deepObject" | "form";
+  /** A value that has members is sent with brackets: `where[0][col]=name`. */
+  style?: "deepObject";
 }
 
 /** The parameters of a query, and how they are read together. */
@@ -27,7 +27,8 @@ export const NO_QUERY: QueryForm<undefined> = { parameters: [], read: () => unde
 
 export const SELECT: QueryParameter = {
   name: "select[]",
-  description: "Members to answer; all when absent. Members that are null are left out then",
+  description:
+    "Members to answer; all when absent. Others are left out then, and those that are null, whatever is `required`",
   schema: { type: "array", items: TEXT },
 };
 
@@ -86,7 +87,11 @@ export const LIST_PARAMETERS: QueryParameter[] = [
   },
   SELECT,
   { name: "publishedOnly", description: "Leaves out rows that are not published", schema: SWITCH },
-  { name: "minimal", description: "Fewer members, where the resource has a short form", schema: SWITCH },
+  {
+    name: "minimal",
+    description: "Fewer members than are `required`, where the resource has a short form",
+    schema: SWITCH,
+  },
 ];
 
 const PAGE_SIZE_MAX = 500;

@@ -58,7 +58,7 @@ export function eventLogRoutes({ clients, limits }: RoutesContext): Route[] {
       rpc: rpc.editEventLogs,
       operation: "editEventLog",
       parameters: { eventId: id("Id of an event"), contactId: id("Id of a contact", NO_CONTACT) },
-      body: messageBody(EventLogEditSchema),
+      body: messageBody(EventLogEditSchema, DUE_LATER),
       answer: EDITED,
       errors: [409],
       async handle({ parameters: named, body, options }) {
@@ -78,6 +78,7 @@ export function eventLogRoutes({ clients, limits }: RoutesContext): Route[] {
         type: "array",
         maxItems: limits.batchMax,
         items: components.sent(EventLogEditSchema),
+        examples: [[{ eventId: 1, contactId: 1, ...DUE_LATER }]],
       })),
       answer: textAnswer((components) =>
         closed({ events: byId(describeEdited(components)), errors: byId(batchError(components)) }, [
@@ -99,6 +100,7 @@ export function eventLogRoutes({ clients, limits }: RoutesContext): Route[] {
   ];
 }
 
+const DUE_LATER = { triggerDate: "2030-05-01T10:00:00+00:00" };
 const EDITED: Answer<EditedEventLog> = {
   statuses: [200, 201],
   describe: (components) => closed({ event: describeEdited(components) }),

@@ -32,6 +32,7 @@ const groupId = entityId("points/groups", "view", { missing: "The specified poin
 const NAMES = objectBody({
   type: "object",
   properties: { eventName: TEXT, actionName: TEXT },
+  examples: [{ eventName: "Webinar", actionName: "Attended" }],
 });
 
 /** The contact without its empty members, as these operations answer it. */
@@ -132,6 +133,7 @@ function doNotContactRoutes({ clients }: RoutesContext): Route[] {
       body: objectBody({
         type: "object",
         properties: { reason: {}, channelId: {}, comments: TEXT },
+        examples: [{ reason: 3, comments: "Asked on the phone" }],
       }),
       answer: CONTACT,
       aliases: oldPath("/contacts/:id/dnc/add/:channel"),

@@ -26,6 +26,7 @@ const TO_CONTACT = objectBody({
     },
     assetAttachments: arrayOf(WHOLE_NUMBER),
   },
+  examples: [{ tokens: { "{code}": "SPRING" } }],
 });
 const SENT = jsonAnswer(
   closed({ success: { enum: [1, false] }, failed: TEXT, status: { const: "queued" } }, ["failed", "status"]),
@@ -33,6 +34,7 @@ const SENT = jsonAnswer(
 const TO_USERS = objectBody({
   type: "object",
   properties: { users: arrayOf(WHOLE_NUMBER), addresses: arrayOf(TEXT), contactId: WHOLE_NUMBER },
+  examples: [{ addresses: ["ada@example.com"] }],
 });
 const TESTED = jsonAnswer(
   closed({ success: { const: true }, recipients: arrayOf(closed({ address: TEXT, state: TEXT })) }),
@@ -46,11 +48,13 @@ const TO_SEGMENTS = objectBody({
       description: "The rest of the recipients get the winner of the A/B test after so many hours",
     },
   },
+  examples: [{ limit: 1_000 }],
 });
 const COUNT = { type: "integer", minimum: 0 };
 const DRY_RUN_BODY = objectBody({
   type: "object",
   properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER },
+  examples: [{ limit: 1_000 }],
 });
 const WARNINGS = arrayOf(closed({ code: TEXT, message: TEXT }));
 const DRY_RUN = jsonAnswer(

@@ -20,7 +20,7 @@ export function previewRoutes({ clients }: RoutesContext): Route[] {
   const shared = {
     method: "POST" as const,
     budget: "read" as const,
-    body: messageBody(PreviewSchema),
+    body: messageBody(PreviewSchema, { hours: 24 }),
     answer: jsonAnswer(closed({ url: TEXT, expiresAt: DATE_TIME })),
   };
   return [

@@ -52,6 +52,7 @@ const RESOLUTION = objectBody({
   type: "object",
   properties: { as: { enum: ["sent", "failed", "again"] } },
   required: ["as"],
+  examples: [{ as: "sent" }],
 });
 const PAGE = 100;
 /** The channels whose messages contacts get. Mails to users and addresses are listed alone. */
@@ -72,6 +73,7 @@ const REPLAY = objectBody({
     ...Object.fromEntries([...TO_CONTACTS.map(itemOf), "code"].map((name) => [name, WHOLE_NUMBER])),
     ...Object.fromEntries(["occasion", "from", "to"].map((name) => [name, TEXT])),
   },
+  examples: [{ emailId: 1, code: 421 }],
 });
 const FILTER = [
   { name: "occasion", description: "Sends of this occasion: `list`, `direct:…`", schema: TEXT },

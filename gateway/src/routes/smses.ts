@@ -33,6 +33,7 @@ const SENT = jsonAnswer(
 const TO_SEGMENTS = objectBody({
   type: "object",
   properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER, batch: WHOLE_NUMBER },
+  examples: [{ limit: 1_000 }],
 });
 
 /** A status in words, and its key for clients that translate it; words of others are their own key. */
