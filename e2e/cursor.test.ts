@@ -56,7 +56,7 @@ for (const kind of resources)
 const WITHOUT_CURSOR = [
   ...["listResources", "listTriggers", "listPointActionTypes", "listPointTriggerEventTypes"],
   ...["listThemes", "listFiles", "listTrackedSites", "listFieldsForContacts", "listPublishedSegments"],
-  // Of one contact.
+  // These are about one contact.
   ...["listContactCampaigns", "listContactCompanies", "listContactSegments", "listGroupScores"],
   ...["listCampaignContactEvents", "listIdentifications", "listConsents"],
   ...["listOwners", "listUserRoles"],

@@ -166,7 +166,7 @@ function areAlike(was: Schema, is: Schema): boolean {
   return olds.length === 0 || news.length === 0 || olds.some((type) => news.includes(type));
 }
 
-/** Those of its values where only these are named. */
+/** The types of a schema, or of the values that it names. */
 function typesOf(schema: Schema): string[] {
   const { type } = schema;
   if (type !== undefined) return [type].flat().map(String);

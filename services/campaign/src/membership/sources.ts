@@ -45,7 +45,7 @@ function forgetSegments(transaction: Transaction, ids: number[]): void {
   transaction.execute(forgetSourcesStatement, [ids]);
   segmentRemovalJobs.add(
     transaction,
-    // Of a segment that is gone the id alone is known here: whoever may view all segments sees the job.
+    // The id alone is known here of a segment that is gone: callers who may view all segments see the job.
     ids.map((id) => ({ key: String(id), subject: { id, name: "", ownerId: undefined } })),
   );
 }

@@ -1,11 +1,15 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Progress } from "@tidings/jobs/outcome";
-import type { BroadcastKind } from "./broadcast-kind.ts";
 import { SendState } from "./send-tables.ts";
 
+interface Ledger {
+  /** The table of the sends. */
+  sends: "sends" | "text_sends";
+}
+
 /** SQL: the sends of a broadcast by state, as JSON. */
-export const COUNTS = ({ sends }: Pick<BroadcastKind, "sends">, id: string) => `(select json_agg(c) from (
+export const COUNTS = ({ sends }: Ledger, id: string) => `(select json_agg(c) from (
   select state, reason is not null as has_reason, count(*)::integer as count from ${sends} where broadcast_id = ${id} group by 1, 2) c)`;
 
 /** The sends of a broadcast that have a state and, or have not, a reason. */
@@ -15,7 +19,7 @@ export interface Counted {
   count: number;
 }
 
-/** What `COUNTS` answers. */
+/** Reads the JSON that `COUNTS` answers. */
 export function countsIn(json: string | null | undefined): Counted[] {
   return JSON.parse(json ?? "null") ?? [];
 }
@@ -34,7 +38,7 @@ export function progressOf({ state, chosen, sends }: Row): Progress {
 }
 
 /** Reads how far broadcasts are, by their ids. */
-export function progressReader(kind: Pick<BroadcastKind, "sends">) {
+export function progressReader(kind: Ledger) {
   const statement = prepared(
     `broadcasts_progress_${kind.sends}`,
     `select b.id, b.state, b.chosen, ${COUNTS(kind, "b.id")}::text as sends from broadcasts b where b.id = any($1::uuid[])`,

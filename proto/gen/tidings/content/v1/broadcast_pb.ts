@@ -53,7 +53,7 @@ export type ListBroadcastsRequest = Message<"tidings.content.v1.ListBroadcastsRe
   itemId: number;
 
   /**
-   * Those behind this one; the newest when empty.
+   * The page is behind this broadcast; the newest ones when empty.
    *
    * @generated from field: string after = 2;
    */
