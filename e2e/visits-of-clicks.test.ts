@@ -176,6 +176,9 @@ test("a reader is greeted at once on each page, and the visits count as theirs w
   const startedAt = Date.now();
   const shown = await follow(reader, mail.links[0] ?? "");
   assert.match(shown, /Hello Ada.*For Ada/);
+  // The script on the page completes the visit while that waits.
+  const [, token = ""] = /name="svc-hit" content="([^"]+)"/.exec(shown) ?? [];
+  assert.equal((await reader.hit({ hit: token, timezone: "Europe/Vienna" })).json.success, 1);
   assert.match((await reader.ask(`/${prices.alias}`)).text, /Hello Ada/);
   assert.equal((await reader.ask("/dwc/offer")).json.content, "<b>For Ada</b>");
   const { json } = await reader.hit({ page_url: "https://shop.example/cart", page_title: "Cart" });
@@ -195,6 +198,8 @@ test("a reader is greeted at once on each page, and the visits count as theirs w
     assert.deepEqual(await hitsOfPage(landing), [{ ...own, is_left: true }]);
     assert.deepEqual(await hitsOfPage(prices), [{ ...own, is_left: true }]);
   }, JUDGED);
+  const zone = `select query ->> 'timezone' as zone from content.page_hits where page_id = ${landing.id}`;
+  assert.deepEqual(await query(zone), [{ zone: "Europe/Vienna" }]);
   assert.deepEqual([await countsOf(landing), await shownTo(mail)], [[1, 1], [3]]);
   assert.deepEqual(await isReadOf(mail), [[true, 0]]);
   assert.deepEqual(await visitorOf(reader), [mail.contactId, true]);

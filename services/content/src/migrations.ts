@@ -45,6 +45,7 @@ import {
 } from "./text/text-tables.ts";
 import { VIDEO_TABLES } from "./video/video-hit.ts";
 import { PROMISED_VISITORS } from "./visit/promised-visitors.ts";
+import { REPLAYED_SPILLS } from "./visit/replay-spill.ts";
 import { TRACKED_SITES } from "./visit/tracked-sites.ts";
 import { FACT_KEYS, VISIT_TABLES, VISITORS_FOUND } from "./visit/visit-tables.ts";
 import { WITHHELD_PROOFS } from "./visit/withheld-proofs.ts";
@@ -255,6 +256,7 @@ export const migrations: Migrations = {
   "0091_leases_of_sends": statements(...LEASES_OF_SENDS),
   "0096_visits_of_held_clicks": statements(...VISITS_OF_HELD_CLICKS),
   "0098_withheld_proofs": statements(...WITHHELD_PROOFS),
+  "0099_replayed_spills": statements(...REPLAYED_SPILLS),
   "0102_spam_of_contacts": statements(...SPAM_OF_CONTACTS),
   "0105_send_permits": statements(...SEND_PERMITS),
   "0106_continued_sends": statements(

@@ -1,18 +1,16 @@
-import { createHash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { backgroundDeadline, prepared } from "@tidings/database/database";
-import { advisoryLock } from "@tidings/database/lock";
 import { exhausted } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import { coalesce } from "@tidings/runtime/coalesce";
 import type { Log } from "@tidings/runtime/log";
-import { slices } from "@tidings/runtime/slices";
 import { Counter, Gauge } from "prom-client";
-import { type Hit, timeOfId } from "./hit.ts";
+import { v7 } from "uuid";
+import type { Hit } from "./hit.ts";
 import { isKept } from "./meet-visitors.ts";
-import { type HitsRecording, type RecordHit, recordHitsIn } from "./record-hits.ts";
+import type { HitsRecording, RecordHit } from "./record-hits.ts";
+import { replaySpill } from "./replay-spill.ts";
 
 /** Hits that wait on disk while the database is away. */
 export interface Spill {
@@ -35,7 +33,7 @@ const spilled = new Counter({
 });
 const lost = new Counter({
   name: "tidings_hits_lost_total",
-  help: "Hits that could be kept nowhere",
+  help: "Hits that could be kept nowhere, or that the database refuses",
 });
 const bytesKept = new Gauge({
   name: "tidings_hit_spill_bytes",
@@ -44,16 +42,7 @@ const bytesKept = new Gauge({
 
 const FILE_BYTES_MAX = 8 * 1024 * 1024;
 const LOOK_MS = 1_000;
-const SLICE = 500;
 const NAME = /^[0-9a-f-]{36}\.jsonl$/;
-
-/** One process at a time brings hits back, whichever wrote them: the folder may be shared. */
-const lock = advisoryLock("hit_spill");
-const knownStatement = prepared(
-  "page_hits_known",
-  `select h.id from json_to_recordset($1::json) as x (id uuid, date_hit timestamptz)
-   join page_hits h on h.id = x.id and h.date_hit = x.date_hit`,
-);
 
 /** Opens the folder, and brings what is in it into the database whenever that is there. */
 export async function openSpill(options: SpillOptions): Promise<Spill> {
@@ -72,6 +61,7 @@ export async function openSpill(options: SpillOptions): Promise<Spill> {
     try {
       await handle.appendFile(lines);
       await handle.datasync();
+      if (file.bytes === 0) await syncFolder(folder);
     } catch (error) {
       log.error({ err: error }, "hits cannot be kept on disk");
       await handle.truncate(file.bytes).catch(() => undefined); // a file of its own is next, all the same
@@ -91,9 +81,7 @@ export async function openSpill(options: SpillOptions): Promise<Spill> {
     for (const name of (await readdir(folder)).filter((name) => NAME.test(name)).sort()) {
       // Hits that come meanwhile go into another file.
       if (name === file.name) file = { name: newName(), bytes: 0 };
-      const path = join(folder, name);
-      for (const hits of slices(await hitsIn(path, log), SLICE)) await replay(options, hits);
-      await rm(path, { force: true });
+      await replaySpill({ ...options, onRefused: () => lost.inc() }, folder, name);
     }
     size = await sizeOf(folder);
     bytesKept.set(size);
@@ -121,8 +109,19 @@ function full(hits: Hit[]): Error {
   return exhausted("There is no room for more hits at the moment.", 60);
 }
 
+/** Names sort by their time: what came first is recorded first. */
 function newName(): string {
-  return `${randomUUID()}.jsonl`;
+  return `${v7()}.jsonl`;
+}
+
+/** The name of a new file is in its folder, which is written apart from the file. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 async function sizeOf(folder: string): Promise<number> {
@@ -131,43 +130,19 @@ async function sizeOf(folder: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** The hits of a file. A line that a crash cut off was answered to nobody. */
-async function hitsIn(path: string, log: Log): Promise<Hit[]> {
-  const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
-  return lines.flatMap((line) => {
-    try {
-      return [JSON.parse(line) as Hit];
-    } catch {
-      log.warn(
-        { digest: createHash("sha256").update(line).digest("hex") },
-        "a line of spilled hits is not whole",
-      );
-      return [];
-    }
-  });
-}
-
-/** Records hits that are not there yet: a process may have ended between the commit and the removal of the file. */
-async function replay(visits: HitsRecording, hits: Hit[]): Promise<void> {
-  await visits.database.transaction(
-    backgroundDeadline(),
-    async (transaction) => {
-      lock.exclusive(transaction);
-      const sent = hits.map(({ id }) => ({ id, date_hit: timeOfId(id).toISOString() }));
-      const known = new Set(
-        (await transaction.query(knownStatement, [JSON.stringify(sent)])).map(({ id }) => id),
-      );
-      const missing = hits.filter(({ id }) => !known.has(id));
-      if (missing.length > 0) await recordHitsIn(transaction, visits, missing);
-    },
-    { byIndex: true },
-  );
-}
-
 /** So long hits go to the disk at once, after the database was away. */
 const AWAY_MS = 1_000;
 
-/** Records hits in the database; while that is away, on disk. A hit that leaves no row is not worth a place there. */
+/** A hit of a person who may not be known, as counters need it: nothing is kept of who that was. */
+function withoutPerson({ id, at, code, pageId, redirectId, source, sourceId, verdict, reason }: Hit): Hit {
+  return {
+    ...{ id, at, code, pageId, redirectId, source, sourceId, verdict, reason },
+    ...{ device: undefined, ip: "", userAgent: "", browserLanguages: [], url: "", urlTitle: "", referer: "" },
+    ...{ remoteHost: "", query: {}, timeZone: "", locale: "", pageLanguage: "", values: {}, tags: "" },
+  };
+}
+
+/** Records hits in the database; while that is away, on disk. */
 export function spillingRecorder(record: RecordHit, spill: Spill): RecordHit {
   let awayUntil = Number.NEGATIVE_INFINITY;
   return async (hit) => {
@@ -179,8 +154,7 @@ export function spillingRecorder(record: RecordHit, spill: Spill): RecordHit {
         awayUntil = performance.now() + AWAY_MS;
       }
     }
-    if (isKept(hit)) await spill.keep(hit);
-    else lost.inc();
+    await spill.keep(isKept(hit) ? hit : withoutPerson(hit));
     return undefined;
   };
 }
