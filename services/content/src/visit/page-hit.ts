@@ -1,4 +1,5 @@
 import { factKeyOf } from "./fact-key.ts";
+import { guessedZone } from "./guess-zone.ts";
 import type { Hit } from "./hit.ts";
 import { newFactId } from "./hit.ts";
 import { cleanText, type Parameters } from "./parameters.ts";
@@ -56,7 +57,7 @@ export function pageHit({ visit, parameters, prefix, fields }: HitContext): Hit 
     source: "",
     query,
     utm: utmOf(query),
-    timeZone: text("timezone"),
+    timeZone: text("timezone") || visit.place?.timeZone || guessedZone(text("timezone_offset")),
     locale: text("preferred_locale"),
     tags: text("tags"),
     values: valuesOf(parameters, prefix, fields),

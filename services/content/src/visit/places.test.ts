@@ -6,6 +6,7 @@ import { after, test } from "node:test";
 import type { Log } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { mmdbOf } from "../testing/mmdb.ts";
+import { guessedZone } from "./guess-zone.ts";
 import { openPlaces } from "./places.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "places-"));
@@ -37,6 +38,8 @@ test("the place of an address is read from the file, and again when the file is 
     city: "Wien",
     zipcode: "1010",
     timeZone: "Europe/Vienna",
+    isp: "",
+    organization: "",
   });
   for (const ip of ["93.184.217.1", "2001:db8::1", "", "x", "1.2.3.4.5"])
     assert.equal(places.placeOf(ip), undefined, ip);
@@ -68,4 +71,35 @@ test("a record whose members have other types than places have is no place", asy
   const places = await openPlaces(file, logOf().log);
   assert.equal(places.placeOf("1.2.3.4"), undefined);
   await places.stop();
+});
+
+test("the network of an address is read from files with places and from those of networks alone", async () => {
+  const file = join(folder, "network.mmdb");
+  const network = { isp: "Example Net", organization: "Example Ltd" };
+  for (const [record, organization] of [
+    [{ ...cityRecord("Wien"), traits: network }, "Example Ltd"],
+    [network, "Example Ltd"],
+    [{ isp: "Example Net", autonomous_system_organization: "AS of Example" }, "AS of Example"],
+  ] as const) {
+    await writeFile(file, mmdbOf([93, 184, 216], record));
+    const places = await openPlaces(file, logOf().log);
+    const place = places.placeOf("93.184.216.34");
+    assert.deepEqual([place?.isp, place?.organization], ["Example Net", organization]);
+    await places.stop();
+  }
+});
+
+test("each time zone that is guessed by an offset is one that contacts may have", () => {
+  const known = new Set(Intl.supportedValuesOf("timeZone"));
+  for (let offset = -840; offset <= 720; offset += 30) {
+    const zone = guessedZone(String(offset));
+    assert.ok(zone === "" || known.has(zone), zone);
+  }
+  for (const [offset, zone] of [
+    ["-60", "Europe/Paris"],
+    ["0", "Europe/London"],
+    ["7", ""],
+    ["toString", ""],
+  ] as const)
+    assert.equal(guessedZone(offset), zone);
 });

@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import type { Log } from "@tidings/runtime/log";
-import { type CityResponse, Reader } from "mmdb-lib";
+import { type CityResponse, type IspResponse, Reader } from "mmdb-lib";
 
 /** The place of an address, in English; members are empty where the file does not know them. */
 export interface Place {
@@ -10,6 +10,8 @@ export interface Place {
   zipcode: string;
   /** As the IANA database of time zones names it. */
   timeZone: string;
+  isp: string;
+  organization: string;
 }
 
 /** The place of an address, where it is known. */
@@ -70,12 +72,16 @@ async function versionOf(file: string): Promise<string> {
 function placeIn(record: CityResponse | null): Place | undefined {
   if (!record) return undefined;
   const { country, subdivisions, city, postal, location } = record;
+  // Files with places have networks in `traits`, those of networks alone at the top.
+  const network = { ...record, ...record.traits } as Partial<IspResponse>;
   const place = {
     country: textOf(country?.names?.en),
     region: textOf(subdivisions?.[0]?.names?.en),
     city: textOf(city?.names?.en),
     zipcode: textOf(postal?.code),
     timeZone: textOf(location?.time_zone),
+    isp: textOf(network.isp),
+    organization: textOf(network.organization ?? network.autonomous_system_organization),
   };
   return Object.values(place).some((text) => text !== "") ? place : undefined;
 }
