@@ -249,13 +249,14 @@ test("the campaign that a visitor came by is recorded, in kiosk mode and of a vi
   const actions = [{ name: "UTM", type: "lead.addutmtags" }];
   const open = await newForm({ name: "Campaign", actions });
   const kiosk = await newForm({ name: "Kiosk", actions, inKioskMode: true });
-  const page = "https://shop.example/p?utm_source=page&utm_campaign=spring";
+  const page = "https://shop.example/p?utm_source=page&utm_campaign=spring&x=%00%ED%A0%80";
   const sources: Record<string, string> = {};
   for (const [name, form, headers, query, source] of [
     ["browser", open, {}, "", "page"],
     ["address", open, {}, "&utm_source=link", "link"],
     ["refusing", open, { "sec-gpc": "1" }, "", "page"],
     ["kiosk", kiosk, {}, "", "page"],
+    ["hostile", open, {}, "&utm_source=a%00b%ED%A0%80", "ab\uFFFD\uFFFD\uFFFD"],
   ] as const) {
     const mail = `${name}@utm.example`;
     const sent = encoded({ "svcform[mail]": mail, "svcform[return]": page });
@@ -281,7 +282,7 @@ test("the campaign that a visitor came by is recorded, in kiosk mode and of a vi
       `select state, count(*) from content.form_action_outcomes where form_id in (${open.id}, ${kiosk.id}) group by 1 order by 1`,
     );
     assert.deepEqual(outcomes, [
-      { state: "done", count: "4" },
+      { state: "done", count: "5" },
       { state: "ignored", count: "1" },
     ]);
   });

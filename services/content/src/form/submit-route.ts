@@ -10,7 +10,7 @@ import { withoutProofs } from "../visit/proofs.ts";
 import type { Sighting } from "../visit/sighting.ts";
 import { keepDevice, namedVisitOf, type Visit } from "../visit/visit.ts";
 import { awaitReposts } from "./await-reposts.ts";
-import { type CameBy, cameByOf } from "./came-by.ts";
+import { type CameBy, cameByOf, queryOf } from "./came-by.ts";
 import { answerJson, type FormAnswer, refusedAnswer, takenAnswer, withRepost } from "./form-answer.ts";
 import { callOf, type FormRouteOptions, findForm, openForm } from "./form-options.ts";
 import { sendFormPage, sendToParent } from "./form-pages.ts";
@@ -43,7 +43,7 @@ export async function submitRoute(
   const { answer, form } = taking;
   keepDevice(response, { visit, visitor: taking.visitor }, settings);
   const json = answerJson(answer, form ? formWord(form) : (members.get("formname") ?? ""));
-  if (isAjax || queryOf(request).get("ajax") === "1") return void response.json(json);
+  if (isAjax || parametersOf(request).get("ajax") === "1") return void response.json(json);
   if (members.get("messenger") === "1") return sendToParent(response, json, request.get("origin") ?? "*");
   const back = returnAddress(members.get("return") ?? "", request, settings);
   if (!answer.isTaken) return sendRefusal(options, { response, received, form, answer, back, visit });
@@ -59,7 +59,7 @@ export async function submitRoute(
   response.redirect(302, `/form/message?m=${encodeURIComponent(token)}`);
 }
 
-function queryOf({ url }: Request): URLSearchParams {
+function parametersOf({ url }: Request): URLSearchParams {
   const at = url.indexOf("?");
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
 }
@@ -89,7 +89,7 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
       addressOf(members.get("return") ?? "") || addressOf(visit.referer),
       settings.prefix,
     );
-    const cameBy = cameByOf(form, queryOf(request), referer);
+    const cameBy = cameByOf(form, parametersOf(request), referer);
     const sighting = sightingOf(visit, referer, cameBy);
     const shownTo = { formId: form.id, deviceId: sighting?.deviceId };
     const sent = {
@@ -124,7 +124,7 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
 function sightingOf(visit: Visit, referer: string, cameBy: CameBy | undefined): Sighting | undefined {
   const { device, ip, userAgent, isFoundByAddress, place } = visit;
   if (!device) return undefined;
-  const query = cameBy?.query ?? (referer ? Object.fromEntries(new URL(referer).searchParams) : {});
+  const query = cameBy?.query ?? queryOf(referer ? new URL(referer).searchParams : []);
   return {
     deviceId: device.id,
     isNewDevice: device.isNew,

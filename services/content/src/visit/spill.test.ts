@@ -63,7 +63,12 @@ test("a hit that the database refuses is put aside, and holds up neither its fil
   t.after(remove);
   const lines = (hits: unknown[]) => hits.map((hit) => `${JSON.stringify(hit)}\n`).join("");
   const bad = hitAt("bad", { pageId: 2 ** 40 });
-  const hits = [...["one", "two"].map((path) => hitAt(path)), bad, { ...hitAt("odd"), at: "x" }, hitAt("three")];
+  const hits = [
+    ...["one", "two"].map((path) => hitAt(path)),
+    bad,
+    { ...hitAt("odd"), at: "x" },
+    hitAt("three"),
+  ];
   await writeFile(join(folder, `${randomUUID()}.jsonl`), lines(hits));
   await writeFile(join(folder, `ffffffff${randomUUID().slice(8)}.jsonl`), lines([hitAt("zlast")]));
   const spill = await openSpill(options(folder));
