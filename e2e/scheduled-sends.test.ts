@@ -65,7 +65,7 @@ test("with continueSending contacts that join the segment later get the email un
   assert.equal(takenBy("follow").length, 5);
 });
 
-test("what was chosen does not begin once the email is published no more, and is cancelled with that reason", async () => {
+test("sends that have not begun are cancelled with the reason once their email is published no more", async () => {
   for (const [name, members] of Object.entries({
     over: { publishDown: new Date(Date.now() - 1_000).toISOString() },
     taken: { isPublished: false },

@@ -242,7 +242,7 @@ test("why a contact gets a segment email, or does not, is said by each rule", as
   assert.equal((await api("GET", `emails/${emailId}/contact/2000000000/explain`)).status, 404);
 });
 
-test("who shares an address with somebody who got the email does not get it, who makes a pause gets it later, and a mail of the API is one", async () => {
+test("explain sees a shared address, a pause that puts the mail off, and a mail that the API sent", async () => {
   const { id, contactIds } = await segmentOf(stack, ["shared@example.org"]);
   const emailId = await newsletter([id]);
   await send(emailId);
@@ -358,6 +358,19 @@ test("failed sends are tried again by name, as a job, and those that arrived sta
   assert.deepEqual(takenBy("again").toSorted(), addresses("again", 3));
 });
 
+test("a send goes to the contacts of a range of ids alone", async () => {
+  const { id, contactIds } = await segmentOf(stack, addresses("range", 6));
+  const emailId = await newsletter([id]);
+  const [, minContactId, , maxContactId, , last] = contactIds;
+  assert.equal((await send(emailId, { minContactId, maxContactId })).sentCount, 3);
+  assert.deepEqual(
+    takenBy("range").toSorted(),
+    [1, 2, 3].map((index) => `range-${index}@example.org`),
+  );
+  assert.equal((await send(emailId, { minContactId: last })).sentCount, 1);
+  assert.equal((await send(emailId)).sentCount, 2);
+});
+
 test("GET /sends takes the states that it answers, an occasion, a code and a time", async () => {
   const { id } = await segmentOf(stack, addresses("listed", 4));
   const emailId = await newsletter([id]);
@@ -410,6 +423,8 @@ test("an email that is not published, segments of others, and counts that are no
     [{ limit: 0 }, "limit"],
     [{ limit: "many" }, "limit"],
     [{ batch: 1_000_001 }, "batch"],
+    [{ minContactId: 2 ** 31 }, "minContactId"],
+    [{ minContactId: 2, maxContactId: 1 }, "maxContactId"],
   ] as const) {
     const answer = await api("POST", `emails/${emailId}/send`, body);
     assert.equal(answer.status, 400, JSON.stringify(body));

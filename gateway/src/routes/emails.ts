@@ -42,7 +42,13 @@ const TESTED = jsonAnswer(
 const TO_SEGMENTS = objectBody({
   type: "object",
   properties: {
-    ...{ lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER, batch: WHOLE_NUMBER },
+    ...{
+      lists: arrayOf(WHOLE_NUMBER),
+      limit: WHOLE_NUMBER,
+      batch: WHOLE_NUMBER,
+      minContactId: WHOLE_NUMBER,
+      maxContactId: WHOLE_NUMBER,
+    },
     winnerAfterHours: {
       ...{ type: "integer", minimum: 1, maximum: 168 },
       description: "The rest of the recipients get the winner of the A/B test after so many hours",
@@ -121,7 +127,7 @@ export function emailRoutes({ clients, limits }: RoutesContext): Route[] {
   const { send, broadcasts } = broadcastRoutes({
     ...{ resource: "emails", item: "emailId", body: TO_SEGMENTS },
     words: { entity: "an email", sent: "a segment email", broadcast: "a send" },
-    members: ["lists", "limit", "batch", "winnerAfterHours"],
+    members: ["lists", "limit", "batch", "minContactId", "maxContactId", "winnerAfterHours"],
     cursors: limits.cursors,
     send: { rpc: rpc.sendEmail, call: emails.sendEmail },
     list: { rpc: rpc.listBroadcasts, call: emails.listBroadcasts },

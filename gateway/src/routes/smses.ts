@@ -32,7 +32,13 @@ const SENT = jsonAnswer(
 
 const TO_SEGMENTS = objectBody({
   type: "object",
-  properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER, batch: WHOLE_NUMBER },
+  properties: {
+    lists: arrayOf(WHOLE_NUMBER),
+    limit: WHOLE_NUMBER,
+    batch: WHOLE_NUMBER,
+    minContactId: WHOLE_NUMBER,
+    maxContactId: WHOLE_NUMBER,
+  },
   examples: [{ limit: 1_000 }],
 });
 
@@ -90,7 +96,7 @@ export function smsRoutes({ clients, limits }: RoutesContext): Route[] {
   const { send, broadcasts } = broadcastRoutes({
     ...{ resource: "smses", item: "smsId", body: TO_SEGMENTS },
     words: { entity: "a text message", sent: "a text message", broadcast: "a send of a text message" },
-    members: ["lists", "limit", "batch"],
+    members: ["lists", "limit", "batch", "minContactId", "maxContactId"],
     cursors: limits.cursors,
     send: { rpc: rpc.sendSms, call: smses.sendSms },
     list: { rpc: rpc.listSmsBroadcasts, call: smses.listSmsBroadcasts },

@@ -264,6 +264,10 @@ export const migrations: Migrations = {
     // It began by itself.
     "alter table broadcasts add column is_scheduled boolean not null default false",
   ),
+  "0107_contact_ranges": statements(
+    // A send goes to contacts with these ids alone; null: from the first one, to the last one.
+    "alter table broadcasts add column min_contact_id integer, add column max_contact_id integer",
+  ),
   "0110_email_warnings": statements("alter table emails add column warnings jsonb not null default '[]'"),
   "0111_open_details": statements(...OPEN_DETAILS),
 };

@@ -8,7 +8,8 @@ import { chooseRecipients, mailedBehind, type Recipient, standingOf } from "./ch
 import { FAMILY_OF } from "./email-family.ts";
 import { IS_CLOSED_EMAIL, TARGET_OF_BROADCAST } from "./is-closed.ts";
 import { planDecision } from "./plan-decision.ts";
-import { type BroadcastOptions, broadcastRunner, mostOf } from "./run-broadcasts.ts";
+import type { ContactRange } from "./read-segments.ts";
+import { type BroadcastOptions, broadcastRunner, FIRST_POSITION, mostOf } from "./run-broadcasts.ts";
 import { shareOf, testShare } from "./test-share.ts";
 
 /** A send of an email to segments. */
@@ -17,6 +18,8 @@ export interface NewBroadcast {
   segmentIds: number[];
   /** No more recipients than these; all when undefined. */
   recipientsMax: number | undefined;
+  /** Only these contacts. */
+  contacts?: ContactRange;
   createdBy: number | null;
   /** It begins by itself, at the email's time. */
   isScheduled?: boolean;
@@ -26,12 +29,12 @@ export interface NewBroadcast {
 
 const addStatement = prepared(
   "broadcasts_add",
-  `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by, winner_after_hours, test_share, is_scheduled, is_of_root)
-   select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer, $6::smallint, $7::smallint, $8::boolean, e.variant_parent_id is null from emails e where e.id = $2::integer`,
+  `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by, winner_after_hours, test_share, is_scheduled, min_contact_id, max_contact_id, position, is_of_root)
+   select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer, $6::smallint, $7::smallint, $8::boolean, $9::integer, $10::integer, coalesce($9::integer, 1) - 1, e.variant_parent_id is null from emails e where e.id = $2::integer`,
 );
 const readStatement = prepared(
   "broadcasts_read",
-  `select b.state, b.is_paused, b.position, b.email_id, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
+  `select b.state, b.is_paused, b.position, b.max_contact_id, b.email_id, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
    from broadcasts b left join emails e on e.id = b.email_id where b.id = $1::uuid`,
 );
 const holdStatement = prepared(
@@ -41,19 +44,20 @@ const holdStatement = prepared(
 );
 const testStatement = prepared(
   "broadcasts_test",
-  `update broadcasts set position = 0, state = 'testing', decides_at = now() + make_interval(hours => winner_after_hours) where id = $1::uuid`,
+  `update broadcasts b set position = ${FIRST_POSITION}, state = 'testing', decides_at = now() + make_interval(hours => winner_after_hours) where id = $1::uuid`,
 );
 const SLICE = 2_000;
 
 /** Begins to send an email to segments. Its id is that of the broadcast. */
 export async function addBroadcast(
   transaction: Transaction,
-  { emailId, segmentIds, recipientsMax, createdBy, test, isScheduled = false }: NewBroadcast,
+  { emailId, segmentIds, recipientsMax, createdBy, test, contacts, isScheduled = false }: NewBroadcast,
 ): Promise<string> {
   const id = v7();
   transaction.execute(addStatement, [
     ...[id, emailId, segmentIds, recipientsMax ?? null, createdBy],
     ...[test?.winnerAfterHours ?? null, test?.percent ?? null, isScheduled],
+    ...[contacts?.minContactId ?? null, contacts?.maxContactId ?? null],
   ]);
   await beginBroadcast(EMAIL_BROADCASTS, transaction, { id, itemId: emailId });
   return id;

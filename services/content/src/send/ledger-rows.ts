@@ -19,7 +19,7 @@ interface PageRequest {
 
 interface LedgerPage {
   states: string[];
-  /** Of those that wait only the ones that have a reason to, or only the others; null: all. */
+  /** True: rows that wait for a reason; false: rows that wait without one; null: all rows. */
   isDeferred: boolean | null;
   /** The number of the last row of the page before. */
   after: string;

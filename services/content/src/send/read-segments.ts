@@ -3,23 +3,38 @@ import { invalid } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 
 const COUNT_MAX = 1_000_000;
+const ID_MAX = 2 ** 31 - 1;
 
 interface SentToSegments {
   lists: Uint8Array;
   limit: Uint8Array;
   batch: Uint8Array;
+  minContactId: Uint8Array;
+  maxContactId: Uint8Array;
+}
+
+/** Contacts with ids from the one to the other, both included; from the first one, and to the last one, where they are undefined. */
+export interface ContactRange {
+  minContactId: number | undefined;
+  maxContactId: number | undefined;
 }
 
 /** Reads a send to segments of an entity. */
 export function readSegmentSend(
-  { lists, limit, batch }: SentToSegments,
+  { lists, limit, batch, minContactId, maxContactId }: SentToSegments,
   entity: { lists: { id: number }[] },
 ) {
   const segmentIds = readLists(lists, entity);
   const recipientsMax = readCount("limit", limit);
   // Sends share their connections whatever the size of a batch: it is read for the clients that say one.
   readCount("batch", batch);
-  return { segmentIds, recipientsMax };
+  const contacts: ContactRange = {
+    minContactId: readCount("minContactId", minContactId, ID_MAX),
+    maxContactId: readCount("maxContactId", maxContactId, ID_MAX),
+  };
+  const { minContactId: first = 1, maxContactId: last = ID_MAX } = contacts;
+  if (first > last) throw invalid([notValid("maxContactId", "It is not lower than minContactId.")]);
+  return { segmentIds, recipientsMax, contacts };
 }
 
 /** Segments of an entity; all of them when none are named. */
@@ -33,10 +48,10 @@ export function readLists(json: Uint8Array, { lists }: { lists: { id: number }[]
   return [...new Set(ids)];
 }
 
-export function readCount(field: string, json: Uint8Array): number | undefined {
+export function readCount(field: string, json: Uint8Array, max = COUNT_MAX): number | undefined {
   const sent = jsonOf(json);
   if (isNothing(sent)) return undefined;
   const count = Number(textOf(sent) ?? Number.NaN);
-  if (Number.isInteger(count) && count >= 1 && count <= COUNT_MAX) return count;
-  throw invalid([notValid(field, `It is a whole number from 1 to ${COUNT_MAX}.`)]);
+  if (Number.isInteger(count) && count >= 1 && count <= max) return count;
+  throw invalid([notValid(field, `It is a whole number from 1 to ${max}.`)]);
 }

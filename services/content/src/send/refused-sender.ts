@@ -9,7 +9,7 @@ const SIGN_IN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538]);
  * RFC 4954, 5248), and those of Exchange for senders, tenants and their domains (5.7.57, 5.7.60, 5.7.7xx).
  */
 const SENDER_STATUS = /^[45]\.(?:1\.[78]|4\.5|7\.(?:8|9|13|14|57|60|7\d\d))\b/;
-/** Codes that servers use for recipients as well tell nothing alone (554, 5.7.1): then their words do. Postfix refuses a sender at the first recipient. */
+/** Servers refuse recipients and senders with 554 and 5.7.1 alike, so their words decide. Postfix refuses a sender at the first recipient. */
 const SENDER_WORDS = [
   /sender address rejected/i,
   /\bto send (?:as|from|on behalf)\b/i,

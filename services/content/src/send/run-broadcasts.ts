@@ -34,7 +34,7 @@ export interface Choosing {
 export interface RecipientChoice<R> {
   /** Recipients that are read at a time. */
   slice: number;
-  /** Reads the state, the place and the segments (`lists`, `excluded_lists`) of the broadcast `$1`. */
+  /** Reads the state, the place, the last contact (`max_contact_id`) and the segments (`lists`, `excluded_lists`) of the broadcast `$1`. */
   readStatement: Statement;
   /** Locks the broadcast `$1`, and reads whether its entity is published no more (`is_closed`), and whether it goes on for contacts that join (`follows`). */
   holdStatement: Statement;
@@ -54,14 +54,16 @@ interface Slice<R> {
   next: number;
 }
 
+/** SQL: the position of a broadcast `b` before its first contact. */
+export const FIRST_POSITION = "coalesce(b.min_contact_id, 1) - 1";
 const advanceStatement = prepared(
   "broadcasts_advance",
   "update broadcasts set position = $2, chosen = chosen + $3, offered = offered + $4, state = $5 where id = $1::uuid",
 );
-/** Whoever joined since is chosen. */
+/** A pass from the beginning chooses contacts that joined since. */
 const anewStatement = prepared(
   "broadcasts_choose_anew",
-  "update broadcasts set position = 0, state = 'choosing' where id = $1::uuid",
+  `update broadcasts b set position = ${FIRST_POSITION}, state = 'choosing' where id = $1::uuid`,
 );
 const statementsOf = (kind: BroadcastKind) => ({
   cancel: prepared(
@@ -116,13 +118,16 @@ export function broadcastRunner<R>(
   const nextSlice = async (row: Row): Promise<Slice<R>> => {
     const deadlineMs = backgroundDeadline();
     const segments = { segmentIds: idsIn(row.lists), excludedSegmentIds: idsIn(row.excluded_lists) };
+    const last = Number(row.max_contact_id ?? ALL);
     for (let after = Number(row.position), slices = 1; ; slices++) {
       const chosen = await choice.chosenBehind(row, after, deadlineMs);
-      const { recipients, next } = await contacts.listRecipients(
+      const { recipients, next: behind } = await contacts.listRecipients(
         { ...segments, ...chosen, after, pageSize: choice.slice, channel: kind.channel },
         { actor, deadlineMs, requestId: "" },
       );
-      const fresh = await choice.freshOf(row, recipients, deadlineMs);
+      const within = recipients.filter(({ contactId }) => contactId <= last);
+      const next = behind >= last ? 0 : behind;
+      const fresh = await choice.freshOf(row, within, deadlineMs);
       if (fresh.length > 0 || next === 0 || slices === SLICES_MAX) return { fresh, next };
       after = next;
     }
@@ -139,7 +144,7 @@ export function broadcastRunner<R>(
       if (!row || row.finished_at) return { state: "done" };
       const { slice, after, ...rest } = payload as { slice?: Slice<R>; after?: number };
       const again = (delaySeconds: number): Outcome => ({ state: "again", payload: rest, delaySeconds });
-      // What was chosen and did not begin ends with the publication (engines.md 11), also while it is paused.
+      // Sends that have not begun end with the publication (engines.md 11), also while the broadcast is paused.
       const isClosed = row.is_closed === "t";
       if (row.state === "cancelling" || isClosed) {
         const reason = row.state === "cancelling" ? null : UNPUBLISHED;

@@ -8,6 +8,7 @@ import type { Recipient } from "../send/choose-recipients.ts";
 import { chosenReader, isChosenAs } from "../send/chosen-behind.ts";
 import { IS_CLOSED_SMS } from "../send/is-closed.ts";
 import { notWritten } from "../send/not-written.ts";
+import type { ContactRange } from "../send/read-segments.ts";
 import { type BroadcastOptions, broadcastRunner, mostOf } from "../send/run-broadcasts.ts";
 import { LIST } from "../send/send-tables.ts";
 import { newFactId } from "../visit/hit.ts";
@@ -21,6 +22,8 @@ export interface NewSmsBroadcast {
   segmentIds: number[];
   /** No more recipients than these; all when undefined. */
   recipientsMax: number | undefined;
+  /** Only these contacts. */
+  contacts?: ContactRange;
   createdBy: number | null;
 }
 
@@ -40,12 +43,12 @@ const MALFORMED = "The phone number is malformed.";
 
 const addStatement = prepared(
   "broadcasts_add_sms",
-  `insert into broadcasts (id, sms_id, list_ids, recipients_max, created_by)
-   select $1::uuid, s.id, $3::integer[], $4::integer, $5::integer from smses s where s.id = $2::integer`,
+  `insert into broadcasts (id, sms_id, list_ids, recipients_max, created_by, min_contact_id, max_contact_id, position)
+   select $1::uuid, s.id, $3::integer[], $4::integer, $5::integer, $6::integer, $7::integer, coalesce($6::integer, 1) - 1 from smses s where s.id = $2::integer`,
 );
 const readStatement = prepared(
   "broadcasts_read_sms",
-  `select b.state, b.is_paused, b.position, b.sms_id, array_to_json(b.list_ids) as lists, s.message, s.language
+  `select b.state, b.is_paused, b.position, b.max_contact_id, b.sms_id, array_to_json(b.list_ids) as lists, s.message, s.language
    from broadcasts b left join smses s on s.id = b.sms_id where b.id = $1::uuid`,
 );
 const holdStatement = prepared(
@@ -73,10 +76,18 @@ const chooseStatement = prepared(
 /** Begins to send a text message to segments. Its id is that of the broadcast. */
 export async function addSmsBroadcast(
   transaction: Transaction,
-  { smsId, segmentIds, recipientsMax, createdBy }: NewSmsBroadcast,
+  { smsId, segmentIds, recipientsMax, contacts, createdBy }: NewSmsBroadcast,
 ): Promise<string> {
   const id = v7();
-  transaction.execute(addStatement, [id, smsId, segmentIds, recipientsMax ?? null, createdBy]);
+  transaction.execute(addStatement, [
+    id,
+    smsId,
+    segmentIds,
+    recipientsMax ?? null,
+    createdBy,
+    contacts?.minContactId ?? null,
+    contacts?.maxContactId ?? null,
+  ]);
   await beginBroadcast(SMS_BROADCASTS, transaction, { id, itemId: smsId });
   return id;
 }
