@@ -158,7 +158,7 @@ test("a frequency rule for tweets holds back tweets that nobody asked for, and n
   await becomes(second, free.id, "sent");
   await eventually(async () => {
     const [held] = await listed(`tweetId=${second}&contactId=${often.id}`);
-    assert.deepEqual([held?.state, held?.reason], ["waiting", "frequency"]);
+    assert.deepEqual([held?.state, held?.reason], ["deferred", "frequency"]);
   });
   assert.deepEqual([postsTo(often.handle).length, postsTo(free.handle).length], [1, 2]);
 });

@@ -90,7 +90,8 @@ export function isOwned(entities: string, column: string, parameter: string): st
 export function resolvedRow(table: string, isSeen: string): string {
   return `resolved as (
      update ${table} s set state = $2, version = version + 1, lease_token = lease_token + 1, due_at = now(),
-       started_at = case when $2 = 'waiting' then null else started_at end, date_sent = case when $2 = 'sent' then started_at end
+       started_at = case when $2 = 'waiting' then null else started_at end, reason = case when $2 = 'waiting' then null else reason end,
+       code = case when $2 = 'waiting' then null else code end, date_sent = case when $2 = 'sent' then started_at end
      where id = $1::bigint and state = 'unknown' and ${isSeen}
      returning s.*
    )`;
