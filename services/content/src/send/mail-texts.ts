@@ -1,5 +1,7 @@
 import { type MendedText, mendTokens, type UnreadToken } from "@tidings/rendering/mend-tokens";
+import { isObject, type JsonObject, membersOf } from "@tidings/resource/json-member";
 import { inSteps } from "@tidings/runtime/long-work";
+import { textOf } from "@tidings/runtime/plain-text";
 import type { EmailRevision } from "./email-revision.ts";
 
 /** The texts of an email that may have tokens. */
@@ -51,22 +53,25 @@ export function mailTexts(revision: Texts): MailTexts {
     plainText: plainText?.trim() ? plainText : undefined,
     fromAddress: fromAddress ?? "",
     fromName: fromName ?? "",
-    headers: Array.isArray(headers) ? [] : Object.entries(headers),
+    headers: Object.entries(membersOf(headers)).map(([name, value]) => [name, textOf(value) ?? ""]),
     dynamicContent: dynamicContents(revision),
   };
 }
 
-/** As the email was saved: `[{tokenName, content, filters: [{content, filters}]}]`, all of it optional. */
+/** `[{tokenName, content, filters: [{content, filters}]}]`, all of it optional. Before a save it may be any JSON, of which no more is read. */
 function dynamicContents({ dynamicContent }: Pick<EmailRevision, "dynamicContent">): WrittenContent[] {
-  if (!Array.isArray(dynamicContent)) return [];
-  return dynamicContent.map(({ tokenName, content, filters }) => ({
-    tokenName: String(tokenName ?? ""),
-    content: String(content ?? ""),
-    versions: (Array.isArray(filters) ? filters : []).map((version) => ({
-      content: String(version.content ?? ""),
+  return objectsIn(dynamicContent).map(({ tokenName, content, filters }) => ({
+    tokenName: textOf(tokenName) ?? "",
+    content: textOf(content) ?? "",
+    versions: objectsIn(filters).map((version) => ({
+      content: textOf(version.content) ?? "",
       filters: version.filters ?? [],
     })),
   }));
+}
+
+function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 /** The texts with the defaults of tokens that cannot be read in their place, and these tokens. */
