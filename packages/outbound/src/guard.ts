@@ -1,6 +1,4 @@
 import { lookup, Resolver } from "node:dns/promises";
-import { once } from "node:events";
-import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { isAllowedAddress, literalAddress, type Range } from "./address.ts";
 
@@ -17,29 +15,7 @@ export class OutboundError extends Error {
   }
 }
 
-export const CONNECT_TIMEOUT_MS = 5_000;
 const DNS_TIMEOUT_MS = 2_000;
-
-/**
- * A TCP connection to a host, for protocols other than HTTP (SMTP). It is made to an address that is public or in `allowed`, and to
- * no other. The caller speaks TLS on it where it wants to. Throws OutboundError.
- */
-export async function connectTcp(
-  { host, port }: { host: string; port: number },
-  allowed: Range[],
-  timeoutMs = CONNECT_TIMEOUT_MS,
-): Promise<Socket> {
-  const address = await allowedAddressOf(host, allowed);
-  const socket = connect({ host: address, port });
-  const limit = AbortSignal.timeout(timeoutMs);
-  try {
-    await once(socket, "connect", { signal: limit });
-    return socket;
-  } catch (error) {
-    socket.destroy();
-    throw new OutboundError(limit.aborted ? "timeout" : "delivery_failed", error);
-  }
-}
 
 /**
  * The address to connect to for a host. One address of a name that is not allowed is enough to refuse the name. Throws OutboundError.

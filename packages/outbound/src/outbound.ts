@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { Agent, buildConnector, type Dispatcher } from "undici";
 import { isAllowedAddress, literalAddress, type Range, receiverUrl } from "./address.ts";
-import { allowedAddressOf, CONNECT_TIMEOUT_MS, OutboundError, type OutboundErrorCode } from "./guard.ts";
+import { allowedAddressOf, OutboundError, type OutboundErrorCode } from "./guard.ts";
 
 export interface Answer {
   status: number;
@@ -38,6 +38,7 @@ export interface Outbound {
 
 type AgentRequest = Omit<OutboundRequest, "body"> & { body?: string | Readable; reset?: boolean };
 
+const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 2_000;
 const ANSWER_MAX_BYTES = 16_384;
 
