@@ -2,6 +2,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Statement } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
+import { addressOf, refusedAddress } from "../contact/refused-address.ts";
 import { reasonsOf, type SuppressionKey } from "../contact/suppression.ts";
 
 /** The rules of contacts without one of their own, by channel. */
@@ -44,39 +45,6 @@ const SENDS: Record<string, string> = {
 
 const REASONS = ["", "unsubscribed", "bounced", "manual"];
 
-/** The number of a contact without what only people read. */
-const numberIn = (column: string) => `regexp_replace(${column}, '[^0-9+]', '', 'g')`;
-/** Mailboxes and numbers by channel, as SQL of a contact's columns: where a contact gets messages, and where it may. */
-const ADDRESSES: Record<string, { of: string; forms: ((row: string) => string)[] }> = {
-  email: { of: "c.email", forms: [(row) => `lower(${row}email)`] },
-  sms: {
-    of: "coalesce(nullif(btrim(c.mobile), ''), nullif(btrim(c.phone), ''))",
-    forms: [(row) => numberIn(`${row}mobile`), (row) => numberIn(`${row}phone`)],
-  },
-};
-
-/** SQL of a migration: refused addresses are found, of contacts that may be many. */
-export const REFUSED_ADDRESSES = Object.entries(ADDRESSES).flatMap(([channel, { forms }]) =>
-  forms.map(
-    (form, index) =>
-      `create index contacts_refused_${channel}_${index} on contacts ((${form("")})) where do_not_contact ? '${channel}'`,
-  ),
-);
-
-/** SQL: the reason for which a contact with the address of `c` refuses a channel; null where none does. */
-export function refusedAddress(channel: string): string {
-  const addresses = ADDRESSES[channel];
-  if (!addresses) return "null";
-  const { of, forms } = addresses;
-  const own = channel === "email" ? `lower(${of})` : numberIn(of);
-  const reasons = forms.map(
-    (form) =>
-      `(select t.do_not_contact -> '${channel}' ->> 'reason' from contacts t
-        where t.do_not_contact ? '${channel}' and ${form("t.")} = ${own} and ${own} <> '' limit 1)`,
-  );
-  return `coalesce(${reasons.join(", ")})`;
-}
-
 /**
  * `$1` ids, `$2` channel, `$3` the rule of contacts without one of their own. A pause is a rule with two dates; a limit counts the sends of the last day, week or month. One index look-up for
  * each contact with a limit.
@@ -88,7 +56,7 @@ const statements = new Map(
       prepared(
         `contactable_${channel}`,
         `select asked.id as asked_id, c.id, coalesce(c.do_not_contact -> $2 ->> 'reason', ${refusedAddress(channel)}) as reason,
-           ${ADDRESSES[channel]?.of ?? "null"} as address,
+           ${addressOf(channel)} as address,
            (select exists (select from suppressions)) as has_suppressions,
            coalesce((rule ->> 'pauseFromDate')::timestamptz <= now()
              and now() <= (rule ->> 'pauseToDate')::timestamptz, false) as is_paused,

@@ -1,7 +1,7 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { asciiAddress } from "@tidings/runtime/email-address";
-import { refusedAddress } from "./contactable.ts";
+import { refusedAddress } from "../contact/refused-address.ts";
 
 /**
  * `$1` segments, `$2` the contact before the slice, `$3` its size, `$4` excluded segments, `$5` contacts that are passed over, `$6` the last contact, `$7` the channel. Each segment gives its next

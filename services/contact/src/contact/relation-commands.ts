@@ -1,6 +1,6 @@
 import { columnCommand, idsCommand, parseSearch, type SearchCommand } from "@tidings/resource/search";
 import { type RawBuilder, sql } from "kysely";
-import { refusedAddress } from "../command/contactable.ts";
+import { refusedAddress } from "./refused-address.ts";
 
 type Condition = RawBuilder<unknown>;
 
