@@ -10,7 +10,7 @@ import type { Event } from "./event.ts";
 import type { DeadLetter } from "./handle-batch.ts";
 import { packsOf } from "./pack.ts";
 import { publish, publishPack } from "./publish.ts";
-import { ACK_WAIT_MS, type DurableDefinition, ensureDurable, ensureStream } from "./streams.ts";
+import { ACK_WAIT_MS, type DurableDefinition, durableKey, ensureDurable, ensureStream } from "./streams.ts";
 
 const log = createLog("test", "silent");
 let nats: Awaited<ReturnType<typeof startTestNats>>;
@@ -110,7 +110,7 @@ test("a durable of an earlier version, with one wide filter, goes on where it wa
 
 test("a process reads by no durable that it did not declare", async () => {
   const [declared, other] = [await newDurable(), await newDurable()];
-  const strict = connectBus({ url: nats.url, name: "strict", log, durables: [declared] });
+  const strict = connectBus({ url: nats.url, name: "strict", log, durables: [durableKey(declared)] });
   after(() => strict.close());
   const options = {
     handle: async () => undefined,

@@ -4,7 +4,6 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import type { Log } from "@tidings/runtime/log";
 import { Gauge } from "prom-client";
 import { type NatsServer, natsServer } from "./nats-server.ts";
-import type { DurablePlace } from "./streams.ts";
 
 /** The clients of a live connection to NATS. */
 export interface BusClient {
@@ -16,9 +15,9 @@ export interface Bus {
   log: Log;
   /** Copies the server keeps of each stream. */
   replicas: number;
-  /** The durables that the process may read by; undefined where it may by any. */
-  durables: DurablePlace[] | undefined;
-  /** Of the program of this process: its durables are left to processes of a later one. */
+  /** The durables that the process may read by (`durableKey`); undefined where it may by any. */
+  durables: string[] | undefined;
+  /** The version of the program: processes of a later one are given its durables. */
   version: number;
   isConnected(): boolean;
   /** Throws BusUnavailable when NATS has not been reached yet. */
@@ -40,7 +39,7 @@ export interface BusOptions extends NatsServer {
   /** 1 when absent. */
   replicas?: number;
   /** Any when absent. */
-  durables?: DurablePlace[];
+  durables?: string[];
   /** 0 when absent. */
   version?: number;
 }

@@ -46,8 +46,7 @@ const GATHER_MS = 5;
  */
 export function consume(bus: Bus, options: ConsumeOptions): Consumption {
   const key = durableKey(options.durable);
-  if (bus.durables?.every((durable) => durableKey(durable) !== key))
-    throw new Error(`${key} is not declared by this process`);
+  if (bus.durables?.includes(key) === false) throw new Error(`${key} is not declared by this process`);
   const stopping = new AbortController();
   const { signal } = stopping;
   const opened = Promise.withResolvers<void>();

@@ -91,7 +91,7 @@ test("an earlier version leaves all events of a durable to a later one that is t
   assert.deepEqual(await filters(), both);
 });
 
-test("an earlier version goes on a minute after the last process of a later one, which is told so when it is back", async () => {
+test("an earlier version goes on a minute after the last process of a later one, which learns that when it is back", async () => {
   const { readEarlier, readLater, filters, both, send, silence } = await scene();
   const fallen: boolean[] = [];
   const onTaken: OnTaken = (_transaction, hasFallen) => fallen.push(hasFallen);

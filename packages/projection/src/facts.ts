@@ -84,7 +84,7 @@ export function facts<S extends DescMessage>(
 /** The facts of a statement's parameter. */
 const SENT = "json_to_recordset($1::json)";
 
-/** Of a fact that is there already the higher version stays. */
+/** A fact that is there already is replaced by a higher version. */
 function newerText(table: string, columns: Record<string, string>): string {
   if (!("version" in columns)) return "do nothing";
   const replaced = Object.keys(columns)

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type Bus, busOptions, connectBus } from "@tidings/bus/connect";
-import { type DurablePlace, streamOf } from "@tidings/bus/streams";
+import { type DurablePlace, durableKey, streamOf } from "@tidings/bus/streams";
 import { answerOnceIn, startForgettingAnswers } from "@tidings/commands/answer-once";
 import { type Database, openDatabase } from "@tidings/database/database";
 import { isLatest, isMigrated, type Migrations, versionOf } from "@tidings/database/migrate";
@@ -107,7 +107,13 @@ export function startService<C extends ServiceConfig>(
     onStop("database", database.close);
     await untilMigrated(database, migrations, log);
     await database.ping().catch(() => false); // probes ask again for the time
-    const bus = connectBus({ ...busOptions(config), name, log, durables, version: versionOf(migrations) });
+    const bus = connectBus({
+      ...busOptions(config),
+      name,
+      log,
+      durables: durables.map(durableKey),
+      version: versionOf(migrations),
+    });
     onStop("bus", bus.close);
     const outbox = createOutbox();
     const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf(name), log });
