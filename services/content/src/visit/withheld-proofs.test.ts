@@ -29,7 +29,7 @@ async function devicesOf(contacts: Record<string, number>): Promise<void> {
     );
 }
 
-/** What a page may show a device: the contact's values, or none. */
+/** The values of the contact, where a page may show them to a device. */
 async function read(name: string): Promise<number | undefined> {
   const sighting = {
     ...{ deviceId: deviceOf(name), isNewDevice: false, at: Date.now(), ip: "", userAgent: "" },
