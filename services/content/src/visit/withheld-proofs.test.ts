@@ -29,7 +29,7 @@ async function devicesOf(contacts: Record<string, number>): Promise<void> {
     );
 }
 
-/** The values of the contact, where a page may show them to a device. */
+/** The contact whose values a page may show to a device; undefined where there is none. */
 async function read(name: string): Promise<number | undefined> {
   const sighting = {
     ...{ deviceId: deviceOf(name), isNewDevice: false, at: Date.now(), ip: "", userAgent: "" },
