@@ -90,7 +90,9 @@ export type RecordOpen = (open: Open) => Promise<boolean>;
 export function openRecorder(database: Database, outbox: Outbox): RecordOpen {
   const record = coalesce(
     (opens: Open[]) =>
-      database.transaction(backgroundDeadline(), (transaction) => recordOpensIn(transaction, outbox, opens)),
+      database.transaction(backgroundDeadline(), (transaction) => recordOpensIn(transaction, outbox, opens), {
+        byIndex: true,
+      }),
     { itemsMax: TOGETHER_MAX },
   );
   return async (open) => (await record("opens", open)).has(open.hash);

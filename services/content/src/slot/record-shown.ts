@@ -55,7 +55,9 @@ const holdStatement = prepared(
 export function shownRecorder({ database, outbox }: { database: Database; outbox: Outbox }): RecordShown {
   const record = coalesce(
     (all: Shown[]) =>
-      database.transaction(backgroundDeadline(), (transaction) => recordShownIn(transaction, outbox, all)),
+      database.transaction(backgroundDeadline(), (transaction) => recordShownIn(transaction, outbox, all), {
+        byIndex: true,
+      }),
     { atOnce: AT_ONCE, itemsMax: GROUP_MAX },
   );
   return async (shown, heldDeviceId) => {

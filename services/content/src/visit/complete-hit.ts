@@ -20,22 +20,28 @@ async function completeHits(
   { database, outbox, ids }: Visits,
   sent: Hit[],
 ): Promise<ReadonlyMap<Hit, Visitor>> {
-  return database.transaction(backgroundDeadline(), async (transaction) => {
-    // A hit that waits is asked about first: while it is recorded this waits for the commit.
-    const waiting = await completeHeld(transaction, sent);
-    const others = sent.filter(({ id }) => !waiting.has(id));
-    const { visitors, facts, events } = await meetVisitors(transaction, ids, others, { targetsOf: () => [] });
-    const completed = await addToQueries(transaction, facts);
-    await identifyAll(transaction, ids, facts, {
-      visitorOf: (hit) => visitors.get(hit),
-      occasionOf: ({ at }) => `view ${newFactId(at).id}`,
-    });
-    const hits = factEvents(HITS_SUBJECT, PageHitsSchema, completed.map(eventOfStored), (slice) => ({
-      hits: slice,
-    }));
-    outbox.append(transaction, [...events, ...hits]);
-    return visitors;
-  });
+  return database.transaction(
+    backgroundDeadline(),
+    async (transaction) => {
+      // A hit that waits is asked about first: while it is recorded this waits for the commit.
+      const waiting = await completeHeld(transaction, sent);
+      const others = sent.filter(({ id }) => !waiting.has(id));
+      const { visitors, facts, events } = await meetVisitors(transaction, ids, others, {
+        targetsOf: () => [],
+      });
+      const completed = await addToQueries(transaction, facts);
+      await identifyAll(transaction, ids, facts, {
+        visitorOf: (hit) => visitors.get(hit),
+        occasionOf: ({ at }) => `view ${newFactId(at).id}`,
+      });
+      const hits = factEvents(HITS_SUBJECT, PageHitsSchema, completed.map(eventOfStored), (slice) => ({
+        hits: slice,
+      }));
+      outbox.append(transaction, [...events, ...hits]);
+      return visitors;
+    },
+    { byIndex: true },
+  );
 }
 
 /** The time of a hit is in its id: only the partition of its month is looked into. */
