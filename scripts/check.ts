@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { CHART_README, withValues } from "./chart-values.ts";
 import { K6_ROUTES_FILE, k6RoutesText } from "./k6-routes.ts";
 import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
+import { longLines } from "./long-lines.ts";
 import { NAMED_CHANGES_FILE, unnamedChanges } from "./openapi-changes.ts";
 import { OPENAPI_FILE, openApiText } from "./openapi-file.ts";
 import { lintOpenApi } from "./openapi-lint.ts";
@@ -33,6 +34,7 @@ const checks: Record<string, () => Promise<ToolResult>> = {
   "OpenAPI file": openApiIsCurrent,
   rooms: roomsDependOneWay,
   "plain english": sentencesAreClear,
+  "lines of docs": linesAreShort,
 };
 
 const results = await Promise.all(
@@ -52,6 +54,11 @@ process.exitCode = failures.length > 0 ? 1 : 0;
 async function roomsDependOneWay(): Promise<ToolResult> {
   const circles = circlesOfImports();
   return { ok: circles.length === 0, output: `Folders import each other: ${circles.join("; ")}` };
+}
+
+async function linesAreShort(): Promise<ToolResult> {
+  const places = longLines();
+  return { ok: places.length === 0, output: `Lines of documents above 120 characters:\n${places.join("\n")}` };
 }
 
 async function sentencesAreClear(): Promise<ToolResult> {
