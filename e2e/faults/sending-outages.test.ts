@@ -17,7 +17,7 @@ import { addresses, newsletterTo, segmentOf } from "../newsletters.ts";
 type Any = any;
 
 const OUTAGE_MS = 1_000 * Number(process.env.OUTAGE_SECONDS ?? 3);
-const MAIL_MS = 25;
+const MAIL_MS = 50;
 /** The mails of two connections for a second longer than the outage. */
 const MANY = Math.ceil((2 * (OUTAGE_MS + 1_000)) / MAIL_MS);
 const PATIENCE = { timeoutMs: 180_000, intervalMs: 200 };
