@@ -44,7 +44,8 @@ export function sendRaw(
         .then((bytes) => {
           const text = bytes.toString();
           const status = incoming.statusCode ?? 0;
-          assertDescribed({ method, path, status, headers: headersOf(incoming), text });
+          const headers = headersOf(incoming);
+          assertDescribed({ method, path, status, headers, text, hasMadeUpQuery: true });
           resolve({ status, headers: incoming.headers, text });
         })
         .catch(reject);

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHART_README, withValues } from "./chart-values.ts";
 import { K6_ROUTES_FILE, k6RoutesText } from "./k6-routes.ts";
-import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
 import { longLines } from "./long-lines.ts";
+import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
 import { NAMED_CHANGES_FILE, unnamedChanges } from "./openapi-changes.ts";
 import { OPENAPI_FILE, openApiText } from "./openapi-file.ts";
 import { lintOpenApi } from "./openapi-lint.ts";
@@ -58,7 +58,10 @@ async function roomsDependOneWay(): Promise<ToolResult> {
 
 async function linesAreShort(): Promise<ToolResult> {
   const places = longLines();
-  return { ok: places.length === 0, output: `Lines of documents above 120 characters:\n${places.join("\n")}` };
+  return {
+    ok: places.length === 0,
+    output: `Lines of documents above 120 characters:\n${places.join("\n")}`,
+  };
 }
 
 async function sentencesAreClear(): Promise<ToolResult> {

@@ -18,6 +18,8 @@ export interface Exchange {
   status: number;
   headers: Headers;
   text: string;
+  /** The query is made up: its parameters are nobody's. */
+  hasMadeUpQuery?: boolean;
 }
 
 /** Headers of HTTP itself, of its connections, and of browsers' security: the same at every path. */
@@ -120,10 +122,10 @@ function undescribedHeader({ headers }: Exchange, described: string[]): string |
 
 /** A parameter that took effect, or was ignored without a word, and that the description does not have. */
 function undescribedParameter(
-  { path, status, headers }: Exchange,
+  { path, status, headers, hasMadeUpQuery = false }: Exchange,
   { parameters }: Operation,
 ): string | undefined {
-  if (status >= 400) return undefined;
+  if (status >= 400 || hasMadeUpQuery) return undefined;
   const described = (parameters as DescribedParameter[])
     .map(resolved)
     .flatMap(({ in: place, name = "" }) => (place === "query" ? [name.replace("[]", "")] : []));
