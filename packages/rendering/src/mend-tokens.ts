@@ -40,6 +40,7 @@ export function* mendTokens(
   let from = 0;
   let passed = 0;
   for (const match of text.matchAll(BRACES)) {
+    yield;
     while ((code[passed]?.end ?? text.length) <= match.index) passed += 1;
     if ((code[passed]?.start ?? text.length) <= match.index) continue;
     const found = readBraces(match, names, decode);
@@ -48,7 +49,6 @@ export function* mendTokens(
       unread.push({ text: match[0].slice(0, TEXT_LENGTH_MAX).trim(), reason: found.reason });
     mended += text.slice(from, match.index) + found.instead;
     from = match.index + match[0].length;
-    yield;
   }
   return { text: mended + text.slice(from), unread };
 }
