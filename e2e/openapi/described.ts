@@ -27,6 +27,8 @@ const UNDESCRIBED_HEADERS = new Set([
   ...["connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding"],
   ...["cache-control", "content-security-policy", "referrer-policy", "strict-transport-security"],
   "x-content-type-options",
+  // The dialect of another product names the version so.
+  "mautic-version",
 ]);
 const ALL_HEADERS = [...Object.keys(HEADERS), "Allow"];
 /** Parameters of any request: a token, and the method that a POST stands for. */
