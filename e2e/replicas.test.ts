@@ -30,12 +30,14 @@ test("each replica is built from what its owner lists when a service begins", as
       );
     });
   }
-  const facts = await queryAsSuperuser(
-    stack.database,
-    `select name from contact.projection_builds where name = any ('{${FACTS.join(",")}}') order by name`,
-  );
-  assert.deepEqual(
-    facts.map(({ name }) => name),
-    FACTS,
-  );
+  await eventually(async () => {
+    const facts = await queryAsSuperuser(
+      stack.database,
+      `select name from contact.projection_builds where name = any ('{${FACTS.join(",")}}') and done_at is not null order by name`,
+    );
+    assert.deepEqual(
+      facts.map(({ name }) => name),
+      FACTS,
+    );
+  });
 });
