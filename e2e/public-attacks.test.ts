@@ -179,7 +179,7 @@ test("a flood from many addresses uses up the limit of its form alone, however i
     [statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 429).length],
     [OF_ALL, OF_ALL * 2],
   );
-  // Those of which only the body names the form count together, and use up no other form's limit.
+  // Submissions of which only the body names the form count together, and use up no other form's limit.
   const inBody = () =>
     encoded({ "svcform[formId]": String(flooded.id), "svcform[mail]": "b@attacks.example" }, somebody());
   let taken = 0;
