@@ -60,6 +60,17 @@ for (const purpose of purposes) {
   });
 }
 
+test("a signature is written in one way: another last letter that stands for the same octets is none", () => {
+  const tokens = publicTokens([key], "click");
+  const token = tokens.sign("7 email 1 1");
+  const mac = Buffer.from(token.slice(-22), "base64url");
+  const others = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"]
+    .map((last) => token.slice(0, -1) + last)
+    .filter((other) => other !== token && Buffer.from(other.slice(-22), "base64url").equals(mac));
+  assert.equal(others.length, 15);
+  for (const other of others) assert.equal(tokens.read(other), undefined);
+});
+
 test("an ending token is none once its end has come", () => {
   const tokens = endingTokens([key], "preview");
   assert.equal(tokens.read(tokens.sign("7", Date.now() + HOUR_MS)), "7");

@@ -93,8 +93,10 @@ function signedTexts(keys: string[], purpose: LastingPurpose | EndingPurpose): P
       const at = token.length - MAC_LENGTH - 1;
       const isWhole = token.length <= TOKEN_LENGTH_MAX && at >= 0 && token[at] === ".";
       const encoded = isWhole ? token.slice(0, at) : "";
-      const sent = Buffer.from(isWhole ? token.slice(at + 1) : "", "base64url");
-      const mac = sent.length === MAC_BYTES ? sent : NO_MAC;
+      const signature = isWhole ? token.slice(at + 1) : "";
+      const sent = Buffer.from(signature, "base64url");
+      // A signature is written in one way: the bits that base64 leaves over are zero (RFC 4648, 3.5).
+      const mac = sent.toString("base64url") === signature && sent.length === MAC_BYTES ? sent : NO_MAC;
       // Every key is tried, for a token of any form: the time does not reveal which key signed, or what is wrong.
       const matches = derived.filter((key) => timingSafeEqual(mac, macOf(encoded, key)));
       return isWhole && matches.length > 0 ? Buffer.from(encoded, "base64url").toString() : undefined;
