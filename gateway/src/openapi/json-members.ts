@@ -1,4 +1,4 @@
-import { arrayOf, closed, type Schema, TEXT } from "../route/schema.ts";
+import { arrayOf, closed, type Schema, TEXT, WARNINGS } from "../route/schema.ts";
 
 /** An object whose members its type decides. */
 const OBJECT: Schema = { type: "object", additionalProperties: true };
@@ -58,7 +58,7 @@ export const jsonMembers: Record<string, Schema> = {
   "Email.utmTags": OBJECT_OR_LIST,
   "Email.variantChildren": arrayOf(OBJECT),
   "Email.variantSettings": OBJECT_OR_LIST,
-  "Email.warnings": arrayOf(closed({ code: TEXT, message: TEXT })),
+  "Email.warnings": WARNINGS,
   "EventLog.metadata": OBJECT_OR_LIST,
   "EventLogEdit.metadata": OBJECT_OR_LIST,
   "FocusItem.properties": OBJECT_OR_LIST,

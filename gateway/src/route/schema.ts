@@ -23,6 +23,9 @@ export const WHOLE_NUMBER: Schema = { type: "integer" };
 export const COUNT: Schema = { type: "integer", minimum: 0 };
 export const SWITCH: Schema = { type: "boolean" };
 
+/** Remarks on an entity that was taken all the same, with codes for programs. */
+export const WARNINGS: Schema = arrayOf(closed({ code: TEXT, message: TEXT }));
+
 /** An object with these members and no others; all of them are there. */
 export function closed(properties: Record<string, Schema>, optional: string[] = []): Schema {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));

@@ -2,9 +2,8 @@ import { type Broadcast, BroadcastSchema } from "@tidings/proto/tidings/content/
 import { jsonBytes } from "@tidings/resource/json-member";
 import { messageWriter } from "../rest/message-json.ts";
 import { type Answer, jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
-import { arrayOf, closed, TEXT } from "../route/schema.ts";
+import { arrayOf, COUNT, closed, TEXT } from "../route/schema.ts";
 
-const COUNT = { type: "integer", minimum: 0 };
 /** The answer to a send to segments. */
 export const BROADCAST_SENT = jsonAnswer(
   closed(

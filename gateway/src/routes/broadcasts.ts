@@ -4,10 +4,11 @@ import type { Outgoing } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import type { Cursors } from "../rest/cursor.ts";
 import { linkNext, positionOf, sentCursor } from "../rest/cursor-page.ts";
-import type { BodyForm } from "../route/body-form.ts";
+import { objectBody } from "../route/body-form.ts";
 import { entityId, type PathParameter, uuid } from "../route/parameter.ts";
 import { CURSOR, idIn, type QueryForm } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
+import { arrayOf, type Schema, WHOLE_NUMBER } from "../route/schema.ts";
 import {
   BROADCAST,
   BROADCAST_SENT,
@@ -32,9 +33,8 @@ export interface Broadcasting {
   item: "emailId" | "smsId";
   /** How summaries speak of an entity, of one that goes to segments, and of a broadcast. */
   words: { entity: string; sent: string; broadcast: string };
-  /** The body of a send, and those of its members that the service reads. */
-  body: BodyForm<Record<string, unknown>>;
-  members: string[];
+  /** Members of the body of a send beside those that all have. */
+  members?: Record<string, Schema>;
   cursors: Cursors;
   send: Method<{ id: number }, { broadcastId: string }>;
   list: Method<
@@ -50,19 +50,28 @@ export function broadcastRoutes(kind: Broadcasting): { send: Route; broadcasts: 
   return { send: sendRoute(kind), broadcasts: [listRoute(kind), getRoute(kind), ...controlRoutes(kind)] };
 }
 
-function sendRoute({ resource, words, body, members, send, get }: Broadcasting): Route {
+const MEMBERS: Record<string, Schema> = {
+  lists: arrayOf(WHOLE_NUMBER),
+  limit: WHOLE_NUMBER,
+  batch: WHOLE_NUMBER,
+  minContactId: WHOLE_NUMBER,
+  maxContactId: WHOLE_NUMBER,
+};
+
+function sendRoute({ resource, words, members, send, get }: Broadcasting): Route {
+  const properties = { ...MEMBERS, ...members };
   return route({
     method: "POST",
     path: `/${resource}/:id/send`,
     summary: `Send ${words.sent} to its segments`,
     rpc: send.rpc,
     parameters: { id: entityId(resource, "view") },
-    body,
+    body: objectBody({ type: "object", properties, examples: [{ limit: 1_000 }] }),
     budget: "batch",
     answer: BROADCAST_SENT,
     errors: [409],
     async handle({ parameters: { id }, body: sent, options }) {
-      const { broadcastId } = await send.call({ id, ...sentMembers(sent, members) }, options);
+      const { broadcastId } = await send.call({ id, ...sentMembers(sent, Object.keys(properties)) }, options);
       if (broadcastId === "") return NOTHING_SENT;
       return broadcastJson(await get.call({ itemId: id, id: broadcastId, wait: true }, options));
     },

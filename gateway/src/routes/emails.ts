@@ -8,7 +8,7 @@ import { idInMember, objectBody } from "../route/body-form.ts";
 import { entityId, uuid } from "../route/parameter.ts";
 import { idIn, type QueryForm, timeIn } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
+import { arrayOf, COUNT, closed, TEXT, WARNINGS, WHOLE_NUMBER } from "../route/schema.ts";
 import { sentMembers } from "./broadcast-json.ts";
 import { broadcastRoutes } from "./broadcasts.ts";
 import type { RoutesContext } from "./routes-context.ts";
@@ -39,30 +39,17 @@ const TO_USERS = objectBody({
 const TESTED = jsonAnswer(
   closed({ success: { const: true }, recipients: arrayOf(closed({ address: TEXT, state: TEXT })) }),
 );
-const TO_SEGMENTS = objectBody({
-  type: "object",
-  properties: {
-    ...{
-      lists: arrayOf(WHOLE_NUMBER),
-      limit: WHOLE_NUMBER,
-      batch: WHOLE_NUMBER,
-      minContactId: WHOLE_NUMBER,
-      maxContactId: WHOLE_NUMBER,
-    },
-    winnerAfterHours: {
-      ...{ type: "integer", minimum: 1, maximum: 168 },
-      description: "The rest of the recipients get the winner of the A/B test after so many hours",
-    },
+const WINNER = {
+  winnerAfterHours: {
+    ...{ type: "integer", minimum: 1, maximum: 168 },
+    description: "The rest of the recipients get the winner of the A/B test after so many hours",
   },
-  examples: [{ limit: 1_000 }],
-});
-const COUNT = { type: "integer", minimum: 0 };
+};
 const DRY_RUN_BODY = objectBody({
   type: "object",
   properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER },
   examples: [{ limit: 1_000 }],
 });
-const WARNINGS = arrayOf(closed({ code: TEXT, message: TEXT }));
 const DRY_RUN = jsonAnswer(
   closed({
     wouldSend: COUNT,
@@ -125,9 +112,9 @@ export function emailRoutes({ clients, limits }: RoutesContext): Route[] {
   const emails = clients.of(EmailMethodService);
   const rpc = EmailMethodService.method;
   const { send, broadcasts } = broadcastRoutes({
-    ...{ resource: "emails", item: "emailId", body: TO_SEGMENTS },
+    ...{ resource: "emails", item: "emailId" },
     words: { entity: "an email", sent: "a segment email", broadcast: "a send" },
-    members: ["lists", "limit", "batch", "minContactId", "maxContactId", "winnerAfterHours"],
+    members: WINNER,
     cursors: limits.cursors,
     send: { rpc: rpc.sendEmail, call: emails.sendEmail },
     list: { rpc: rpc.listBroadcasts, call: emails.listBroadcasts },

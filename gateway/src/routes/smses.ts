@@ -5,7 +5,6 @@ import {
   SmsRefusal,
 } from "@tidings/proto/tidings/content/v1/sms";
 import { jsonAnswer } from "../route/answer.ts";
-import { objectBody } from "../route/body-form.ts";
 import { entityId } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, SWITCH, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
@@ -29,18 +28,6 @@ const SENT = jsonAnswer(
     ["result", "error"],
   ),
 );
-
-const TO_SEGMENTS = objectBody({
-  type: "object",
-  properties: {
-    lists: arrayOf(WHOLE_NUMBER),
-    limit: WHOLE_NUMBER,
-    batch: WHOLE_NUMBER,
-    minContactId: WHOLE_NUMBER,
-    maxContactId: WHOLE_NUMBER,
-  },
-  examples: [{ limit: 1_000 }],
-});
 
 /** A status in words, and its key for clients that translate it; words of others are their own key. */
 interface Status {
@@ -94,9 +81,8 @@ export function smsRoutes({ clients, limits }: RoutesContext): Route[] {
     }),
   );
   const { send, broadcasts } = broadcastRoutes({
-    ...{ resource: "smses", item: "smsId", body: TO_SEGMENTS },
+    ...{ resource: "smses", item: "smsId" },
     words: { entity: "a text message", sent: "a text message", broadcast: "a send of a text message" },
-    members: ["lists", "limit", "batch", "minContactId", "maxContactId"],
     cursors: limits.cursors,
     send: { rpc: rpc.sendSms, call: smses.sendSms },
     list: { rpc: rpc.listSmsBroadcasts, call: smses.listSmsBroadcasts },
