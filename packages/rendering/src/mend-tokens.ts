@@ -33,18 +33,20 @@ export function* mendTokens(
   names: ReadonlySet<string>,
   kind: "html" | "text",
 ): Generator<void, MendedText> {
-  const code = kind === "html" ? yield* codeIn(text) : [];
   const decode = kind === "html" ? readTextReferences : (body: string) => body;
   const unread: UnreadToken[] = [];
+  let code: Place[] | undefined;
   let mended = "";
   let from = 0;
   let passed = 0;
   for (const match of text.matchAll(BRACES)) {
     yield;
-    while ((code[passed]?.end ?? text.length) <= match.index) passed += 1;
-    if ((code[passed]?.start ?? text.length) <= match.index) continue;
     const found = readBraces(match, names, decode);
     if (!found) continue;
+    // Most texts have no such token, and need not be read for their code.
+    code ??= kind === "html" ? yield* codeIn(text) : [];
+    while ((code[passed]?.end ?? text.length) <= match.index) passed += 1;
+    if ((code[passed]?.start ?? text.length) <= match.index) continue;
     if (unread.length < UNREAD_MAX)
       unread.push({ text: match[0].slice(0, TEXT_LENGTH_MAX).trim(), reason: found.reason });
     mended += text.slice(from, match.index) + found.instead;
@@ -72,9 +74,14 @@ function readBraces(
   return { reason: "unknown", instead: isDoubled ? fallback : before + fallback + after };
 }
 
+interface Place {
+  start: number;
+  end: number;
+}
+
 /** The places of style sheets and scripts in a document, in their order. */
-function* codeIn(html: string): Generator<void, { start: number; end: number }[]> {
-  const places: { start: number; end: number }[] = [];
+function* codeIn(html: string): Generator<void, Place[]> {
+  const places: Place[] = [];
   let isCode = false;
   yield* scanHtml(html, {
     openTag(name) {
