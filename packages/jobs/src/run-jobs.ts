@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { SpanKind } from "@opentelemetry/api";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
@@ -7,7 +6,7 @@ import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
 import { inSpan } from "@tidings/runtime/telemetry";
-import { untilTick } from "@tidings/runtime/tick";
+import { atEachTick } from "@tidings/runtime/tick";
 import { Counter, Histogram } from "prom-client";
 import { jobsSource } from "./backlog.ts";
 import type { Job, Jobs } from "./jobs.ts";
@@ -78,24 +77,17 @@ const lookStatement = prepared(
 export function runJobs(database: Database, log: Log, kinds: JobOptions[]): { stop(): Promise<void> } {
   const workers = new Map(kinds.map((options) => [options.jobs.kind, startKind(options)]));
   const unwatch = addSource(jobsSource(database, [...workers.keys()]));
-  const stopping = new AbortController();
-  const { signal } = stopping;
   const look = async () => {
     const due = await database.query(lookStatement, [[...workers.keys()]], backgroundDeadline());
     for (const { kind } of due) workers.get(kind ?? "")?.nudge();
   };
-  const looking = (async () => {
-    while (!signal.aborted) {
-      await pause(untilTick(LOOK_MS), undefined, { signal }).catch(() => undefined); // we are to stop
-      if (!signal.aborted)
-        await look().catch((error) => log.warn({ err: error }, "could not look for jobs, trying again"));
-    }
-  })();
+  const looking = atEachTick(LOOK_MS, () =>
+    look().catch((error) => log.warn({ err: error }, "could not look for jobs, trying again")),
+  );
   return {
     async stop() {
       unwatch();
-      stopping.abort();
-      await Promise.all([looking, ...[...workers.values()].map((worker) => worker.stop())]);
+      await Promise.all([looking.stop(), ...[...workers.values()].map((worker) => worker.stop())]);
     },
   };
 }

@@ -1,8 +1,7 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { BusUnavailable } from "@tidings/bus/connect";
 import { type Consumption, consume } from "@tidings/bus/consume";
 import { isOutage } from "@tidings/rpc/outage";
-import { untilTick } from "@tidings/runtime/tick";
+import { atEachTick } from "@tidings/runtime/tick";
 import { keepDeadLetter } from "./dead-letter.ts";
 import { readableBy } from "./known-stream.ts";
 import { claimDurable, hasLaterReader, type OnTaken, type ReaderVersion } from "./latest-reader.ts";
@@ -33,35 +32,18 @@ export function consumeEvents(consumer: EventConsumer, onTaken?: OnTaken): Consu
     isOutage,
     deadLetter: (letter) => keepDeadLetter(database, durable.name, letter),
   });
-  const claiming = startClaiming(consumer, async () => {
-    if ((await claim()) !== "kept") consumption.restart();
+  const claiming = atEachTick(CLAIM_MS, async () => {
+    try {
+      if ((await claim()) !== "kept") consumption.restart();
+    } catch (error) {
+      bus.log.warn({ err: error, durable: durable.name }, "a durable could not be claimed, trying again");
+    }
   });
   const retrying = startRetrying({ ...consumer, handle });
   return {
     ...consumption,
     async stop() {
       await Promise.all([consumption.stop(), retrying.stop(), claiming.stop()]);
-    },
-  };
-}
-
-function startClaiming({ bus, durable }: EventConsumer, claim: () => Promise<void>) {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const run = async () => {
-    while (!signal.aborted) {
-      await pause(untilTick(CLAIM_MS), undefined, { signal }).catch(() => undefined); // stopping
-      if (signal.aborted) return;
-      await claim().catch((error) =>
-        bus.log.warn({ err: error, durable: durable.name }, "a durable could not be claimed, trying again"),
-      );
-    }
-  };
-  const running = run();
-  return {
-    stop() {
-      stopping.abort();
-      return running;
     },
   };
 }

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from "node:timers/promises";
+
 /** A poll that would come sooner than this is left to the next tick. */
 const EARLIEST = 0.1;
 
@@ -8,4 +10,23 @@ const EARLIEST = 0.1;
 export function untilTick(periodMs: number, nowMs = Date.now()): number {
   const restMs = periodMs - (nowMs % periodMs);
   return restMs < EARLIEST * periodMs ? restMs + periodMs : restMs;
+}
+
+/** Does `work`, which never rejects, at each tick of a period until it is stopped, which waits for its end. */
+export function atEachTick(periodMs: number, work: () => Promise<unknown>): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const run = async () => {
+    while (!signal.aborted) {
+      await pause(untilTick(periodMs), undefined, { signal }).catch(() => undefined); // we are to stop
+      if (!signal.aborted) await work();
+    }
+  };
+  const running = run();
+  return {
+    stop() {
+      stopping.abort();
+      return running;
+    },
+  };
 }
