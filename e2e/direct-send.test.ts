@@ -7,6 +7,7 @@ import { PDF } from "./multipart.ts";
 import { scrapeProcess } from "./scrape.ts";
 import { openSession } from "./session.ts";
 import { ADMINISTRATOR } from "./stack.ts";
+import { ONE_CLICK } from "./unsubscribe-link.ts";
 import { uploader } from "./uploader.ts";
 import { visitor } from "./visitor.ts";
 
@@ -217,7 +218,7 @@ test("GET of an unsubscribe link changes nothing; POST holds at once and reaches
   assert.match(page.text, /<form method="post"/);
   assert.deepEqual((await send()).body, { success: 1 });
   for (let time = 0; time < 2; time += 1) {
-    const done = await browser().ask(link, { method: "POST", body: "List-Unsubscribe=One-Click" });
+    const done = await browser().ask(link, { method: "POST", body: ONE_CLICK });
     assert.equal(done.status, 200);
   }
   const sent = mailsTo(address).length;

@@ -5,6 +5,7 @@ import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import type { BrowserContext, FrameLocator, Page } from "playwright-core";
 import { axeViolations } from "./axe.ts";
 import { signIn, startBrowser, takeScreenshot, withPage } from "./browser.ts";
+import { ONE_CLICK } from "./unsubscribe-link.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { BROWSER, visitor } from "./visitor.ts";
 
@@ -242,7 +243,7 @@ test("a mail program unsubscribes by one POST to the address in List-Unsubscribe
     const link = new URL(/<(https?:[^>]*)>/.exec((await header("List-Unsubscribe")) ?? "")?.[1] ?? "");
     assert.equal(link.host, host);
     const { status, headers } = await visitor(baseUrl, { host }).ask(link.pathname, {
-      ...{ method: "POST", body: "List-Unsubscribe=One-Click" },
+      ...{ method: "POST", body: ONE_CLICK },
       headers: { "content-type": "application/x-www-form-urlencoded" },
     });
     assert.deepEqual([status, headers.location, headers["set-cookie"]], [200, undefined, undefined]);

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailingStack } from "./mailing-stack.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
+import { ONE_CLICK } from "./unsubscribe-link.ts";
 import { visitor } from "./visitor.ts";
 
 /** Unsubscribing while other parts are away: it holds here at once, and the contact service learns of it later. */
@@ -40,8 +41,6 @@ const isRefusedHere = async ({ contactId }: SentMail) =>
 const doNotContact = async ({ contactId }: SentMail): Promise<any[]> =>
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
   ((await api("GET", `contacts/${contactId}`)).body as any).contact.doNotContact;
-
-const ONE_CLICK = "List-Unsubscribe=One-Click";
 
 for (const [away, begin, end] of [
   [

@@ -5,7 +5,10 @@ export function unsubscribeLink(octets: string): string {
   return /^List-Unsubscribe: <([^>]*)>/m.exec(unfolded)?.[1] ?? "";
 }
 
+/** The body that a mail program sends when its reader unsubscribes (RFC 8058, 3.1). */
+export const ONE_CLICK = "List-Unsubscribe=One-Click";
+
 /** Does what a mail program does when its reader unsubscribes by one click (RFC 8058). */
 export function unsubscribeByOneClick(link: string): Promise<Response> {
-  return fetch(link, { method: "POST", body: new URLSearchParams({ "List-Unsubscribe": "One-Click" }) });
+  return fetch(link, { method: "POST", body: new URLSearchParams(ONE_CLICK) });
 }

@@ -8,6 +8,7 @@ import { startBrowser } from "./browser.ts";
 import { publishedOn } from "./published.ts";
 import { scrapeProcess } from "./scrape.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
+import { ONE_CLICK } from "./unsubscribe-link.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { BROWSER, visitor } from "./visitor.ts";
 
@@ -332,7 +333,7 @@ test("the preference centre changes what the contact of the link may choose, and
   assert.deepEqual([explained.verdict, rule.holds, rule.detail], ["wont", false, "category"]);
   const click = await browser().ask(other.unsubscribe, {
     method: "POST",
-    body: "List-Unsubscribe=One-Click",
+    body: ONE_CLICK,
   });
   assert.match(click.text, /You are unsubscribed/);
   await eventually(async () => assert.equal((await contactOf(other)).doNotContact.length, 1));
