@@ -47,6 +47,13 @@ async function connected(natsUrl: string) {
   return { nats, [Symbol.asyncDispose]: () => nats.close() };
 }
 
+/** How many messages a stream was sent so far. */
+export async function messagesIn(natsUrl: string, stream: string): Promise<number> {
+  await using connection = await connected(natsUrl);
+  const { streams } = await jetstreamManager(connection.nats);
+  return (await streams.info(stream)).state.last_seq;
+}
+
 /** How many messages each durable of a stream was sent so far, and those that it will be. */
 export async function deliveriesByDurable(natsUrl: string, stream: string): Promise<Map<string, number>> {
   await using connection = await connected(natsUrl);

@@ -4,7 +4,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import { consumeEvents } from "@tidings/messaging/consume-events";
 import { newEvents } from "@tidings/messaging/inbox";
 import { type Audited, auditedBySubject } from "./audited.ts";
-import { durables } from "./durables.ts";
+import { auditing } from "./durables.ts";
 
 const readStatement = prepared(
   "audited_read",
@@ -27,11 +27,9 @@ const writeStatement = prepared(
 
 /** Records who changed what, from the events of all services. */
 export function startAuditing(database: Database, bus: Bus): { stop(): Promise<void> } {
-  const consumptions = durables.map((durable) =>
+  const consumptions = auditing.map((durable) =>
     consumeEvents({
-      database,
-      bus,
-      durable: { ...durable, subjects: durable.stream.subjects },
+      ...{ database, bus, durable },
       handle: (events) => audit(database, durable.name, events),
     }),
   );

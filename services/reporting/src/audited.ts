@@ -60,7 +60,8 @@ const resources = new Map(
     }),
 );
 
-/** A caller sent an entity, or decided about its sends. */
+/** The last word of the subject where a caller sent an entity, or decided about its sends. */
+const ACTED = "acted";
 const SENDS = {
   action: "send",
   actionIn: (payload: Uint8Array) => fromBinary(SendActionSchema, payload).action,
@@ -68,12 +69,17 @@ const SENDS = {
     JSON.parse(Buffer.from(fromBinary(SendActionSchema, payload).details).toString()) as object,
 };
 
+/** The subjects in a process's stream whose events may be written down. */
+export function auditedSubjects(owner: string): string[] {
+  return [...ACTIONS.keys(), ACTED].map((verb) => `tidings.${owner}.*.${verb}`);
+}
+
 /** Undefined for what is not written down. */
 export function auditedBySubject(subject: string): Audited | undefined {
   const at = subject.lastIndexOf(".");
   const action = ACTIONS.get(subject.slice(at + 1));
   const place = subject.slice(0, at);
-  const acted = subject.endsWith(".acted") && resources.get(place);
+  const acted = subject.slice(at + 1) === ACTED && resources.get(place);
   if (acted) return { ...acted, ...SENDS };
   if (!action) return undefined;
   const known = resources.get(place);
