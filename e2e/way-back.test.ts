@@ -384,7 +384,7 @@ test("while the contact service is away a reader can unsubscribe, and choices ar
   service.kill("SIGKILL");
   try {
     const page = await browser().ask(reader.unsubscribe);
-    assert.match(page.text, /Do you want to get no more emails/);
+    assert.match(page.text, /Do you want to stop getting emails/);
     const saved = await choose(tokenOf(reader), { email_number: "4", email_unit: "DAY" });
     assert.deepEqual([saved.status, /Saved/.test(saved.text)], [200, true]);
   } finally {

@@ -60,7 +60,7 @@ export function problemAlert({ problems = NONE }: OfferedChoices): Html | undefi
 export function allEmails({ token, hasRefused }: OfferedChoices): Html {
   return hasRefused
     ? html`<p>You get no emails from us at the moment.</p>${buttonForm({ label: "Subscribe again", path: `/email/resubscribe/${token}` })}`
-    : html`<p>Or get no more emails of any kind from us.</p>${buttonForm({ label: "Unsubscribe from everything", path: `/email/dnc/${token}` })}`;
+    : html`<p>Or stop getting emails of any kind from us.</p>${buttonForm({ label: "Unsubscribe from everything", path: `/email/dnc/${token}` })}`;
 }
 
 /** Rules are saved whole. So the values that a page has no inputs for stay as they are. */

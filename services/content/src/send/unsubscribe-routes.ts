@@ -29,7 +29,7 @@ interface Answer {
 const BODY_BYTES_MAX = 1_000;
 const UNSUBSCRIBED = {
   title: "You are unsubscribed",
-  text: "You get no more emails from us. If that was a mistake, you can take it back.",
+  text: "You will get no more emails from us. If that was a mistake, you can take it back.",
 };
 const LABELS = { unsubscribe: "Unsubscribe", resubscribe: "Subscribe again" };
 /** A form with all that a preference centre may show. */
@@ -45,7 +45,11 @@ const ANSWERS: Answer[] = [
     path: "unsubscribe",
     reason: RefusalReason.UNSUBSCRIBED,
     comments: "User unsubscribed.",
-    asked: { title: "Unsubscribe", text: "Do you want to get no more emails from us?", label: "Unsubscribe" },
+    asked: {
+      title: "Unsubscribe",
+      text: "Do you want to stop getting emails from us?",
+      label: "Unsubscribe",
+    },
     done: UNSUBSCRIBED,
     opposite: "resubscribe",
   },
@@ -55,7 +59,7 @@ const ANSWERS: Answer[] = [
     comments: "User unsubscribed.",
     asked: {
       title: "Unsubscribe from everything",
-      text: "Do you want to get no more emails of any kind from us?",
+      text: "Do you want to stop getting emails of any kind from us?",
       label: "Unsubscribe from everything",
     },
     done: UNSUBSCRIBED,
