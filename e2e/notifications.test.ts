@@ -129,6 +129,10 @@ test("a notification goes to the browsers of its contact once, and a click in it
       [send.hash, 2, true, 2],
     ],
   );
+  const last = reads.at(-1);
+  const details = JSON.parse(Buffer.from(last?.clickDetails ?? []).toString()) as { ip: string }[];
+  assert.deepEqual([details.length, last?.ip], [2, details[0]?.ip]);
+  assert.notEqual(last?.ip, "");
 });
 
 test("notifications for apps go to apps, others to browsers, and a contact without either gets none", async () => {
@@ -170,6 +174,7 @@ test("an app says that a notification was seen, which counts once and proves tha
   const { sentCount, readCount } = await notificationOf(notificationId);
   assert.deepEqual([sentCount, readCount], [1, 1]);
   assert.deepEqual([(await factsOf("sent", notificationId)).length, sentTo(pushId).length], [1, 1]);
+  assert.notEqual((await factsOf("read", notificationId))[0]?.ip, "");
 });
 
 test("a contact who said no to notifications gets none, neither in browsers nor in apps, and none after an end of the subscription", async () => {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
 import { parsed, startMailingStack } from "./mailing-stack.ts";
+import { publishedOn } from "./published.ts";
 import { BROWSER, visitor } from "./visitor.ts";
 
 /** Recorded cases: the requests of people, proxies and scanners for the parts of a mail to many, and the verdict on each. */
@@ -181,6 +183,18 @@ test("a send keeps what its opens came from, and nothing of machines", async () 
   assert.deepEqual(opensOf("a lone click"), [true, [BROWSER, false]]);
   assert.deepEqual(opensOf("a scanner that follows the links"), [false]);
   assert.deepEqual(opensOf("a mail that nothing"), [false]);
+});
+
+test("the event of an open has the address and the opens that its send keeps", async () => {
+  const { contactId } = readers.find(({ name }) => name.startsWith("a lone click")) ?? {};
+  const opened = (await publishedOn(stack, "tidings.content.email.opened", EmailSendsSchema))
+    .flatMap(({ sends }) => sends)
+    .find((send) => send.contactId === contactId);
+  const details = JSON.parse(Buffer.from(opened?.openDetails ?? []).toString()) as { useragent: string }[];
+  assert.deepEqual(
+    [opened?.ip !== "", details.map(({ useragent }) => useragent), Number(opened?.emailVersion) > 0],
+    [true, [BROWSER], true],
+  );
 });
 
 test("the link that no person sees stands in mails to many alone, is hidden and not read aloud, and is an unknown address when forged", async () => {

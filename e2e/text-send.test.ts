@@ -87,6 +87,7 @@ test("a text message goes to its contact once, with values and tracked links, an
     [fact?.id, fact?.contactId, fact?.smsId, fact?.address, fact?.content, fact?.name, fact?.state],
     [statId, id, smsId, number, body, "Spring", "sent"],
   );
+  assert.notEqual(fact?.responseDetails, "");
   const host = new URL(publicUrl).host;
   const followed = await visitor(baseUrl, { host }).ask(link.slice(new URL(publicUrl).origin.length));
   assert.deepEqual([followed.status, followed.headers.location], [302, "https://shop.example/?a=1&b=2"]);
@@ -97,6 +98,13 @@ test("a text message goes to its contact once, with values and tracked links, an
     assert.deepEqual(hit, { source: "sms", source_id: smsId });
     const found = (await api("GET", `contacts?search=sms_sent:${smsId}`)).body as Any;
     assert.deepEqual(Object.keys(found.contacts), [String(id)]);
+    const clicked = (await publishedOn(stack, "tidings.content.sms.clicked", SmsSendsSchema)).flatMap(
+      ({ sends }) => sends,
+    );
+    assert.deepEqual(
+      clicked.map((one) => [one.id, one.version - (fact?.version ?? 0), one.ip !== ""]),
+      [[statId, 1, true]],
+    );
   });
 });
 

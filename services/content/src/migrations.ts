@@ -37,6 +37,7 @@ import {
 } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
 import {
+  ADDRESSES_OF_READERS,
   CHANNEL_LEDGERS,
   PROVIDER_ANSWERS,
   TEXT_BROADCASTS,
@@ -270,4 +271,5 @@ export const migrations: Migrations = {
   ),
   "0110_email_warnings": statements("alter table emails add column warnings jsonb not null default '[]'"),
   "0111_open_details": statements(...OPEN_DETAILS),
+  "0112_addresses_of_readers": statements(...ADDRESSES_OF_READERS),
 };

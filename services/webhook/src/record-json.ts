@@ -183,3 +183,8 @@ export function isoTimeOrNull(time: Timestamp | undefined): string | null {
 export function isoSeconds(date: Date): string {
   return `${date.toISOString().slice(0, 19)}+00:00`;
 }
+
+/** An address as receivers get it: null where addresses are not kept. */
+export function ipMember(ip: string) {
+  return ip ? { ip } : null;
+}

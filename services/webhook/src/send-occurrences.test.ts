@@ -91,7 +91,7 @@ test("an open is sent with the stat of its send, its email and its contact", asy
   const id = randomUUID();
   const known = {
     ...{ dateSent: at, dateRead: at, lastOpened: at, readCount: 3, address: "ada@example.com" },
-    ...{ source: "broadcast", sourceId: 5, retryCount: 2, viewedInBrowser: true },
+    ...{ source: "broadcast", sourceId: 5, retryCount: 2, viewedInBrowser: true, ip: "192.0.2.1" },
   };
   await fanOut(scene, [openedOf({ id, ...known })]);
   const [{ item } = { item: undefined }] = await items(scene);
@@ -100,7 +100,7 @@ test("an open is sent with the stat of its send, its email and its contact", asy
       ...{
         id,
         emailAddress: "ada@example.com",
-        ipAddress: null,
+        ipAddress: { ip: "192.0.2.1" },
         dateSent: AT,
         isRead: true,
         isFailed: false,

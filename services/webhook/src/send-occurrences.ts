@@ -7,7 +7,7 @@ import {
   SmsSendsSchema,
 } from "@tidings/proto/tidings/content/v1/events";
 import { type Occurrence, partId } from "./occurrence.ts";
-import { isoTimeOrNull, jsonMember } from "./record-json.ts";
+import { ipMember, isoTimeOrNull, jsonMember } from "./record-json.ts";
 
 /** One event carries many sends; receivers get one delivery for each mail, under the id of its send. */
 export function sendOccurrences(event: Event): Occurrence[] {
@@ -63,8 +63,7 @@ function statMember(send: EmailSend) {
   return {
     id: send.id,
     emailAddress: send.address || null,
-    // The ledger has no addresses of devices.
-    ipAddress: null,
+    ipAddress: ipMember(send.ip),
     dateSent: isoTimeOrNull(send.dateSent),
     isRead: send.dateRead !== undefined,
     isFailed: send.isFailed,

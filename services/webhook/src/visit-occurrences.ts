@@ -7,7 +7,7 @@ import {
   PageHitsSchema,
 } from "@tidings/proto/tidings/content/v1/events";
 import type { Occurrence } from "./occurrence.ts";
-import { isoTimeOrNull, jsonMember } from "./record-json.ts";
+import { ipMember, isoTimeOrNull, jsonMember } from "./record-json.ts";
 
 /** One event carries many hits; receivers get one delivery for each, under the id of the hit. */
 export function hitOccurrences(event: Event): Occurrence[] {
@@ -97,11 +97,6 @@ function submissionMember(submitted: FormSubmitted, id: number) {
     results: jsonMember(submitted.results) ?? {},
     files: jsonMember(submitted.files) ?? {},
   };
-}
-
-/** Null where addresses are not kept. */
-function ipMember(ip: string) {
-  return ip ? { ip } : null;
 }
 
 function idMember(id: number | undefined) {

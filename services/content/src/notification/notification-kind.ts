@@ -10,7 +10,7 @@ const NOTIFICATION: TextChannel = {
   ...{ name: "notification", one: "notification", plural: "notifications", table: "notification_sends" },
   ...{ items: "notifications", item: "notification_id", copied: { is_mobile: "coalesce(i.mobile, false)" } },
   countedApart: ["is_mobile"],
-  published: ["provider_id", "is_clicked", "date_read", "date_clicked", "last_clicked", "click_count"],
+  published: ["provider_id", "is_clicked", "date_read", "date_clicked", "last_clicked", "click_count", "click_details", "ip"],
 };
 
 export const NOTIFICATION_FACTS = textFacts({
@@ -32,6 +32,8 @@ export const NOTIFICATION_FACTS = textFacts({
         ...(dateClicked && { dateClicked }),
         ...(lastClicked && { lastClicked }),
         clickCount: number("click_count"),
+        clickDetails: Buffer.from(row.click_details ?? "[]"),
+        ip: row.ip ?? "",
       };
     }),
     notifications: items.map((row) => ({ ...itemMembers(row), mobile: row.mobile === "t" })),

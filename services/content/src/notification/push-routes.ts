@@ -4,7 +4,7 @@ import { yesOrNoOf } from "@tidings/runtime/plain-text";
 import { type Request, type Response, Router } from "express";
 import { fromTrackedSites, sharedWith } from "../visit/cross-origin.ts";
 import { type Parameters, readParameters } from "../visit/parameters.ts";
-import { namedDevice } from "../visit/visit.ts";
+import { namedDevice, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { recordReads } from "./record-reads.ts";
 import { registerPush } from "./register-push.ts";
@@ -39,7 +39,7 @@ export function pushRoutes(options: PushRouteOptions): Router {
     });
   router.all("/notification/receive", ...guards, async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
-    response.json({ success: Number(await receive(options, parameters.get("hash") ?? "")) });
+    response.json({ success: Number(await receive(options, request, parameters)) });
   });
   return router;
 }
@@ -58,8 +58,14 @@ async function register(
 }
 
 /** A notification was seen. Its name is known to those who got it alone; the answer does not say whether there is such a one. */
-async function receive({ database, outbox, settings }: PushRouteOptions, hash: string): Promise<boolean> {
+async function receive(
+  { database, outbox, settings }: PushRouteOptions,
+  request: Request,
+  parameters: Parameters,
+): Promise<boolean> {
+  const hash = parameters.get("hash") ?? "";
   if (!HASH.test(hash)) return false;
-  await recordReads({ database, outbox }, [{ hash, at: settings.now() }]);
+  const { ip } = visitOf(request, parameters, settings);
+  await recordReads({ database, outbox }, [{ hash, at: settings.now(), ip }]);
   return true;
 }

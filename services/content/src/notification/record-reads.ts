@@ -8,6 +8,8 @@ import { NOTIFICATION_FACTS } from "./notification-kind.ts";
 export interface NotificationRead {
   hash: string;
   at: number;
+  /** The address that it was seen from, as it is kept. */
+  ip: string;
   click?: { ip: string; userAgent: string };
 }
 
@@ -17,13 +19,13 @@ const CLICKS_KEPT = 20;
 const readStatement = prepared(
   "notification_sends_read",
   `with read as (
-     select s.id, s.state, s.date_read is null as is_first, r.read_at, r.clicks, r.details
-     from json_to_recordset($1::json) as r (hash uuid, read_at timestamptz, clicks integer, details jsonb)
+     select s.id, s.state, s.date_read is null as is_first, r.read_at, r.clicks, r.details, r.ip
+     from json_to_recordset($1::json) as r (hash uuid, read_at timestamptz, clicks integer, details jsonb, ip text)
        join notification_sends s on s.hash = r.hash
      where s.date_read is null or r.clicks > 0
      order by s.id for update of s
    ), changed as (
-     update notification_sends s set version = s.version + 1, date_read = coalesce(s.date_read, r.read_at),
+     update notification_sends s set version = s.version + 1, date_read = coalesce(s.date_read, r.read_at), ip = coalesce(s.ip, nullif(r.ip, '')),
        state = case s.state when 'unknown' then 'sent' else s.state end,
        date_sent = case s.state when 'unknown' then s.started_at else s.date_sent end,
        is_clicked = s.is_clicked or r.clicks > 0, click_count = s.click_count + r.clicks,
@@ -56,6 +58,7 @@ async function recordReadsIn(
       read_at: timeOf(some[0]?.at ?? 0),
       clicks: clicks.length,
       details: clicks.slice(0, CLICKS_KEPT),
+      ip: some[0]?.ip ?? "",
     };
   });
   const changed = await transaction.query(readStatement, [JSON.stringify(rows)]);
@@ -81,7 +84,7 @@ export function recordReads(
 export async function recordClicks(transaction: Transaction, outbox: Outbox, hits: Hit[]): Promise<void> {
   const reads = hits.flatMap(({ source, sendHash, redirectId, verdict, at, ip, userAgent }) =>
     source === "notification" && sendHash && redirectId !== undefined && verdict !== "machine"
-      ? [{ hash: sendHash, at, click: { ip, userAgent } }]
+      ? [{ hash: sendHash, at, ip, click: { ip, userAgent } }]
       : [],
   );
   await recordReadsIn(transaction, outbox, reads);

@@ -15,7 +15,8 @@ import { Lane, SendState } from "./send-tables.ts";
 
 /** The columns of a send that its fact carries. */
 export const FACT_COLUMNS = `hash, version, contact_id, email_id, date_queued, date_sent, date_read, open_count, last_opened, viewed_in_browser,
-  state, reason, code, attempts, address, list_id, occasion, source, source_id, lane, tokens, bounce, date_bounced, date_complained`;
+  state, reason, code, attempts, address, list_id, occasion, source, source_id, lane, tokens, bounce, date_bounced, date_complained,
+  ip, open_details, email_version`;
 
 const emailsStatement = prepared(
   "emails_of_sends",
@@ -72,6 +73,9 @@ function sendOf(row: Row): MessageInitShape<typeof EmailSendSchema> {
     bounce: text("bounce"),
     ...(dateBounced && { dateBounced }),
     ...(dateComplained && { dateComplained }),
+    ip: text("ip"),
+    openDetails: Buffer.from(text("open_details")),
+    emailVersion: number("email_version"),
     tokens: tokens.length > TOKENS_LENGTH_MAX ? new Uint8Array() : Buffer.from(tokens),
   };
 }

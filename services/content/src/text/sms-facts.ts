@@ -13,6 +13,7 @@ export const SMS_FACTS = textFacts({
       ...textMembers(row),
       smsId: Number(row.sms_id),
       ...undeliveredMembers(row),
+      ...{ providerId: row.provider_id ?? "", responseDetails: row.answer ?? "", ip: row.ip ?? "" },
     })),
     smses: items.map(sentSmsOf),
   }),

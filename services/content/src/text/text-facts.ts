@@ -31,7 +31,7 @@ export interface TextFacts {
   itemsOf(queries: Queryable, ids: number[]): Promise<Row[]>;
   /** Events of sends that were decided, or read, with the columns of their facts, each with up to 500 of them. */
   events(
-    verb: "sent" | "failed" | "suppressed" | "undelivered" | "read",
+    verb: "sent" | "failed" | "suppressed" | "undelivered" | "clicked" | "read",
     sends: Row[],
     items: Row[],
   ): DomainEvent[];

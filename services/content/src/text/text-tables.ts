@@ -41,6 +41,11 @@ export const PROVIDER_ANSWERS = [
   "alter table text_sends add column provider_id text, add column answer text",
 ];
 
+/** SQL of a migration: the address of the first click in a text message, and the one that a notification was seen from first. */
+export const ADDRESSES_OF_READERS = ["text_sends", "notification_sends"].map(
+  (table) => `alter table ${table} add column ip text`,
+);
+
 /** SQL of a migration: the ledgers of tweets and notifications. */
 export const CHANNEL_LEDGERS = [
   ...ledgerTable("tweet_sends", "tweet_id"),

@@ -7,7 +7,7 @@ import { textKind } from "../text/text-kind.ts";
 const TWEET: TextChannel = {
   ...{ name: "tweet", one: "tweet", plural: "tweets" },
   ...{ table: "tweet_sends", items: "tweets", item: "tweet_id" },
-  ...{ copied: {}, published: ["provider_id", "answer"] },
+  ...{ copied: {}, published: ["provider_id", "answer", "favorite_count", "retweet_count"] },
 };
 
 export const TWEET_FACTS = textFacts({
@@ -20,6 +20,8 @@ export const TWEET_FACTS = textFacts({
       tweetId: Number(row.tweet_id),
       twitterTweetId: row.provider_id ?? "",
       responseDetails: row.answer ?? "",
+      favoriteCount: Number(row.favorite_count),
+      retweetCount: Number(row.retweet_count),
     })),
     tweets: items.map(itemMembers),
   }),
