@@ -1,9 +1,10 @@
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Database, prepared } from "@tidings/database/database";
-import type { Statement } from "@tidings/database/statement";
+import type { Row, Statement } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import { addressOf, refusedAddress } from "../contact/refused-address.ts";
-import { reasonsOf, type SuppressionKey } from "../contact/suppression.ts";
+import { type SuppressionKey, suppressionEntries } from "../contact/suppression.ts";
+import type { DoNotContactEntry } from "../rows/contact.ts";
 
 /** The rules of contacts without one of their own, by channel. */
 export interface UsualFrequencies {
@@ -16,6 +17,9 @@ interface UsualFrequency {
   /** DAY, WEEK or MONTH. */
   frequencyTime: string;
 }
+
+/** A do-not-contact entry, or a suppression, as JSON. */
+type Entry = Pick<DoNotContactEntry, "reason" | "dateAdded">;
 
 interface Asked {
   channel: string;
@@ -32,6 +36,8 @@ export interface ContactableAnswer {
   rule?: { isPreferred: boolean; perMonth: number };
   /** The sender counts what it begins, too: what is on its way is not known here yet. */
   limit?: { messagesMax: number; after: Timestamp };
+  /** Since when it may not, where that is known. */
+  since?: Timestamp;
 }
 
 /** Where the sends of a channel are, and when each was made. Channels without sends have no limit of frequency. */
@@ -55,11 +61,11 @@ const statements = new Map(
       channel,
       prepared(
         `contactable_${channel}`,
-        `select asked.id as asked_id, c.id, coalesce(c.do_not_contact -> $2 ->> 'reason', ${refusedAddress(channel)}) as reason,
+        `select asked.id as asked_id, c.id, coalesce(c.do_not_contact -> $2, ${refusedAddress(channel)}) as entry,
            ${addressOf(channel)} as address,
            (select exists (select from suppressions)) as has_suppressions,
            coalesce((rule ->> 'pauseFromDate')::timestamptz <= now()
-             and now() <= (rule ->> 'pauseToDate')::timestamptz, false) as is_paused,
+             and now() <= (rule ->> 'pauseToDate')::timestamptz, false) as is_paused, (rule ->> 'pauseFromDate')::timestamptz as paused_at,
            coalesce(messages_max <= (
              select count(*) from (${sends}) s where s.contact_id = c.id and s.sent_at > since), false) as is_frequent,
            messages_max, since,
@@ -94,13 +100,13 @@ export async function contactableOf(
   if (rows[0]?.has_suppressions === "t") {
     const ask = (...query: [Statement, unknown[]]) => database.query(...query, deadlineMs);
     // A contact that refuses needs no look-up.
-    const addresses = rows.map(({ reason, address }) => (reason ? null : address));
-    const reasons = await reasonsOf(ask, { channel, addresses }, key);
-    for (const [index, row] of rows.entries()) row.reason ??= reasons[index]?.toString() ?? null;
+    const addresses = rows.map(({ entry, address }) => (entry ? null : address));
+    const entries = await suppressionEntries(ask, { channel, addresses }, key);
+    for (const [index, row] of rows.entries()) row.entry ??= entries[index] ?? null;
   }
   return rows.map((row) => ({
     id: Number(row.asked_id),
-    refusal: refusalOf(row),
+    ...refusalOf(row),
     ...(row.has_rule === "t" && {
       rule: { isPreferred: row.is_preferred === "t", perMonth: Number(row.per_month) },
     }),
@@ -111,9 +117,16 @@ export async function contactableOf(
 }
 
 /** A no comes before a limit. */
-function refusalOf(row: Record<string, string | null>): string {
-  if (row.id === null) return "not_found";
-  if (row.reason) return REASONS[Number(row.reason)] ?? "manual";
-  if (row.is_paused === "t") return "paused";
-  return row.is_frequent === "t" ? "frequency" : "";
+function refusalOf(row: Row): Pick<ContactableAnswer, "refusal" | "since"> {
+  if (row.id === null) return { refusal: "not_found" };
+  if (row.entry) {
+    const { reason, dateAdded } = JSON.parse(row.entry) as Entry;
+    return {
+      refusal: REASONS[reason] ?? "manual",
+      ...(dateAdded && { since: timestampFromDate(new Date(dateAdded)) }),
+    };
+  }
+  if (row.is_paused === "t")
+    return { refusal: "paused", since: timestampFromText(row.paused_at ?? "") };
+  return { refusal: row.is_frequent === "t" ? "frequency" : "" };
 }

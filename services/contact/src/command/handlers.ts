@@ -28,6 +28,7 @@ import { contactableOf, type UsualFrequencies } from "./contactable.ts";
 import { findByNumber } from "./find-by-number.ts";
 import { listRecipients } from "./list-recipients.ts";
 import { readContactFields } from "./read-fields.ts";
+import { refuseAddress } from "./refuse-address.ts";
 import { readPreferences } from "./read-preferences.ts";
 import { tryIdentification } from "./try-identification.ts";
 
@@ -111,6 +112,12 @@ export function commandHandlers(
 
     async findContactsByNumber({ number }, { deadlineMs }) {
       return { contacts: await findByNumber(database, number, deadlineMs) };
+    },
+
+    async refuseAddress({ channel, address, reason }, { deadlineMs }) {
+      if (channel !== "email") throw badRequest("Addresses of emails alone are refused.");
+      const refused = { address, reason, key: context.suppressionKey };
+      return { contactIds: await refuseAddress(database, refused, deadlineMs) };
     },
 
     async readPreferences({ contactId }, { deadlineMs }) {

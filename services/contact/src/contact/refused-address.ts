@@ -17,18 +17,18 @@ export const REFUSED_ADDRESSES = Object.entries(ADDRESSES).flatMap(([channel, { 
   ),
 );
 
-/** SQL: the reason for which a contact with the address of `c` refuses a channel; null where none does. */
+/** SQL: the do-not-contact entry, as JSON, of a contact with the address of `c` that refuses a channel; null where none does. */
 export function refusedAddress(channel: string): string {
   const addresses = ADDRESSES[channel];
-  if (!addresses) return "null";
+  if (!addresses) return "null::jsonb";
   const { of, forms } = addresses;
   const own = channel === "email" ? `lower(${of})` : numberIn(of);
-  const reasons = forms.map(
+  const entries = forms.map(
     (form) =>
-      `(select t.do_not_contact -> '${channel}' ->> 'reason' from contacts t
+      `(select t.do_not_contact -> '${channel}' from contacts t
         where t.do_not_contact ? '${channel}' and ${form("t.")} = ${own} and ${own} <> '' limit 1)`,
   );
-  return `coalesce(${reasons.join(", ")})`;
+  return `coalesce(${entries.join(", ")})`;
 }
 
 /** SQL: the address at which a contact `c` gets messages of a channel; null where the channel has none. */

@@ -70,22 +70,22 @@ export async function suppressionsOf(
   return { ofContactMax: ADDRESS_FIELDS.size, of };
 }
 
-const reasonsStatement = prepared(
-  "suppressions_reasons",
-  `select encode(hash, 'base64') as hash, reason from suppressions
+const entriesStatement = prepared(
+  "suppressions_entries",
+  `select encode(hash, 'base64') as hash, json_build_object('reason', reason, 'dateAdded', date_added) as entry from suppressions
    where channel = $1 and hash = any (array(select unnest($2::bytea[])))`,
 );
 
-/** The reason for which each of these addresses of a channel is suppressed; undefined for the others. */
-export async function reasonsOf(
+/** The reason for which each of these addresses of a channel is suppressed, and since when, as JSON; undefined for the others. */
+export async function suppressionEntries(
   ask: (statement: Statement, values: unknown[]) => Promise<Row[]>,
   { channel, addresses }: { channel: string; addresses: (string | null | undefined)[] },
   key: SuppressionKey,
-): Promise<(number | undefined)[]> {
+): Promise<(string | undefined)[]> {
   const hashes = addresses.map((address) => hashOf(channel, address, key));
   const wanted = hashes.filter((hash) => hash !== undefined);
-  const rows = wanted.length > 0 ? await ask(reasonsStatement, [channel, wanted]) : [];
-  const known = new Map(rows.map(({ hash, reason }) => [hash, Number(reason)]));
+  const rows = wanted.length > 0 ? await ask(entriesStatement, [channel, wanted]) : [];
+  const known = new Map(rows.map(({ hash, entry }) => [hash, entry ?? ""]));
   return hashes.map((hash) => known.get(hash?.toString("base64") ?? ""));
 }
 
@@ -129,6 +129,16 @@ export function keepSuppressions(transaction: Transaction, rows: ContactRow[], k
     distinct.map(({ channel }) => channel),
     distinct.map(({ reason }) => reason),
   ]);
+}
+
+/** Keeps that nobody wants messages of a channel at an address that no contact has. */
+export function suppressAddress(
+  transaction: Transaction,
+  { channel, address, reason }: { channel: string; address: string; reason: number },
+  key: SuppressionKey,
+): void {
+  const hash = hashOf(channel, address, key);
+  if (hash) transaction.execute(insertStatement, [[hash], [channel], [reason]]);
 }
 
 /** An address in the form in which two of them are the same; undefined where there is none. */
