@@ -81,6 +81,14 @@ export const migrations: Migrations = {
      select name, now() from unnest(array['email_sends', 'page_hits', 'asset_downloads', 'sms_sends', 'notification_sends']) as name
      where exists (select from projection_builds) on conflict do nothing`,
   ),
+  // Emails are asked for anew: their categories were not kept before.
+  "0094_refused_categories": statements(
+    "alter table emails add column category_id integer",
+    "update projected_versions set version = 0 where kind = 'emails' and id in (select id from emails)",
+    "delete from projection_builds where name = 'emails'",
+    `create table refused_categories (
+      contact_id integer not null references contacts on delete cascade, category_id integer not null, primary key (contact_id, category_id))`,
+  ),
   // Frequency rules count tweets.
   "0090_tweet_sends": statements(
     `create table tweet_sends (

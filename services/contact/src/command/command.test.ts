@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { TimestampSchema, timestampDate } from "@bufbuild/protobuf/wkt";
 import {
   CarryOutCommandsRequestSchema,
   CheckContactableRequestSchema,
   type ContactCommandSchema,
   ReadContactFieldsRequestSchema,
   ReadFieldLabelsRequestSchema,
+  RefuseAddressRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Actor } from "@tidings/rpc/actor";
@@ -415,4 +417,44 @@ test("a segment that cannot be evaluated fails no command that changes members o
   ]);
   assert.deepEqual(outcomes, [poison]);
   assert.deepEqual(await scene.members(target.id), [poison]);
+});
+
+test("an address is refused for the contacts that have it, and for one that comes later", async () => {
+  const [known, later] = [await scene.addContact({}), await scene.addContact({})];
+  const write = (id: number, email: string) =>
+    scene.query("update contacts set email = $2 where id = $1", [id, email]);
+  await write(known, "Known@example.com");
+  const refuse = async (address: string) => {
+    const request = create(RefuseAddressRequestSchema, { channel: "email", address, reason: 1 });
+    return (await commands.refuseAddress(request, callAs(ENGINE))).contactIds;
+  };
+  assert.deepEqual(await refuse("known@EXAMPLE.com"), [known]);
+  assert.deepEqual(await refuse("Later@example.com"), []);
+  await write(later, "later@example.com");
+  const request = create(CheckContactableRequestSchema, { channel: "email", ids: [known, later] });
+  const { contacts: answers = [] } = await commands.checkContactable(request, callAs(ENGINE));
+  assert.deepEqual(
+    answers.map(({ refusal, since }) => [refusal, since !== undefined]),
+    [
+      ["", false],
+      ["unsubscribed", true],
+    ],
+  );
+});
+
+test("the answer about a contact says since when it refuses: by its entry, or by that of another one with its address", async () => {
+  const [one, twin] = [await scene.addContact({}), await scene.addContact({})];
+  await scene.query("update contacts set email = 'twins@example.com' where id = any ($1::integer[])", [
+    [one, twin],
+  ]);
+  await scene.query(
+    `update contacts set do_not_contact = '{"email":{"reason":2,"dateAdded":"2024-05-01T12:00:00.000Z"}}' where id = $1`,
+    [one],
+  );
+  const request = create(CheckContactableRequestSchema, { channel: "email", ids: [one, twin] });
+  const { contacts: answers = [] } = await commands.checkContactable(request, callAs(ENGINE));
+  for (const { refusal, since } of answers) {
+    assert.equal(refusal, "bounced");
+    assert.equal(timestampDate(create(TimestampSchema, since)).toISOString(), "2024-05-01T12:00:00.000Z");
+  }
 });

@@ -23,6 +23,7 @@ const SETS: Record<string, string> = {
   push_ids: "push_id",
   contact_identifications: "date_added, proof, device_id, merged_from",
   contact_categories: "category_id",
+  refused_categories: "category_id",
   campaign_contacts: "campaign_id, version, date_added, manually_added, manually_removed",
 };
 

@@ -8,13 +8,16 @@ type Condition = RawBuilder<unknown>;
 const ROOT = `(select coalesce(o.variant_parent_id, o.id) from emails o where o.id = coalesce(e.translation_parent_id, e.id))`;
 const FAMILIES = `(select e.id, ${ROOT} as root_id from emails e)`;
 
-/** Members of the segments of an email `e`, but for those who got a mail of its family and those in an excluded segment (engines.md 6.2). */
+/** Members of the segments of an email `e`, but for those who got a mail of its family, refuse its category, or are in an excluded segment (engines.md 6.2). */
 const PENDING = `segment_contacts r join email_segments e on e.segment_id = r.segment_id and not r.manually_removed
   and not exists (select from email_sends s where s.email_id = e.email_id and s.contact_id = r.contact_id)
   and not exists (
     select from ${FAMILIES} own join ${FAMILIES} other on other.root_id = own.root_id
     join email_sends s on s.email_id = other.id
     where own.id = e.email_id and s.contact_id = r.contact_id)
+  and not exists (
+    select from emails own join refused_categories k on k.category_id = own.category_id
+    where own.id = e.email_id and k.contact_id = r.contact_id)
   and not exists (
     select from emails own cross join unnest(own.excluded_segment_ids) as excluded (id)
     join segment_contacts x on x.segment_id = excluded.id and not x.manually_removed

@@ -80,18 +80,20 @@ export const EMAILS_TABLE = `create table emails (
   id integer primary key, version integer not null, variant_parent_id integer, translation_parent_id integer,
   excluded_segment_ids integer[] not null)`;
 
-/** The family of an email, of which a contact gets one mail, and the segments that get none. */
+/** The family of an email, of which a contact gets one mail, the segments that get none, and the category that contacts may refuse. */
 const emails = replicate(EmailSchema, {
   table: "emails",
   columns: {
     variant_parent_id: "integer",
     translation_parent_id: "integer",
     excluded_segment_ids: "integer[]",
+    category_id: "integer",
   },
-  row: ({ variantParent, translationParent, excludedLists }) => ({
+  row: ({ variantParent, translationParent, excludedLists, category }) => ({
     variant_parent_id: variantParent?.id,
     translation_parent_id: translationParent?.id,
     excluded_segment_ids: excludedLists.map(({ id }) => id),
+    category_id: category?.id,
   }),
 });
 

@@ -451,6 +451,12 @@ test("a merge moves the facts of every kind, and what the survivor has already s
       { contactId, categoryId: 81, isSubscribed: true },
       { id: -campaignId },
     ),
+    event(
+      "content.category.subscription_changed",
+      CategorySubscriptionChangedSchema,
+      { contactId, categoryId: 82, isSubscribed: false },
+      { id: -campaignId - 1_000 },
+    ),
     event("campaign.campaign.membership_changed", CampaignMembershipChangedSchema, {
       contactId,
       campaignId,
@@ -467,7 +473,7 @@ test("a merge moves the facts of every kind, and what the survivor has already s
   };
   const tables = `email_sends page_hits sms_sends notification_sends tweet_sends asset_downloads push_ids campaign_contacts`;
   for (const table of tables.split(" ")) assert.equal(await count(table), 2, table);
-  assert.equal(await count("contact_categories"), 1);
+  for (const table of ["contact_categories", "refused_categories"]) assert.equal(await count(table), 1, table);
 });
 
 test("replicas have the latest version, in whatever order events arrive", async () => {
@@ -598,7 +604,7 @@ test("replicas of facts are built from nothing out of what their owner lists", a
 });
 
 test("email_pending finds members who may get a mail of the family and got none, and who are in no excluded segment", async () => {
-  const names = ["pending", "sent the variant", "without an address", "refused", "twin refused", "excluded"];
+  const names = ["pending", "sent the variant", "without an address", "refused", "twin refused", "excluded", "category"];
   const ids = new Map<string, number>();
   for (const name of names) ids.set(name, await scene.addContact({ city: "Pending" }));
   const idOf = (name: string) => ids.get(name) ?? 0;
@@ -622,11 +628,18 @@ test("email_pending finds members who may get a mail of the family and got none,
   await join(segment.id, [...ids.values()]);
   await join(excluded.id, [idOf("excluded")]);
   const lists = [{ id: segment.id }];
+  const choice = (isSubscribed: boolean, version: number) =>
+    event(
+      "content.category.subscription_changed",
+      CategorySubscriptionChangedSchema,
+      { contactId: idOf("category"), categoryId: 64, isSubscribed },
+      { id: -64, version },
+    );
   await tell(
     event(
       "content.email.created",
       EmailSchema,
-      { name: "Mail", lists, excludedLists: [{ id: excluded.id }] },
+      { name: "Mail", lists, excludedLists: [{ id: excluded.id }], category: { id: 64 } },
       { id: 61 },
     ),
     event("content.email.created", EmailSchema, { name: "B", lists, variantParent: { id: 61 } }, { id: 62 }),
@@ -643,9 +656,12 @@ test("email_pending finds members who may get a mail of the family and got none,
       emailId: 63,
       dateSent: noon,
     }),
+    choice(false, 1),
   );
   assert.deepEqual(await found("city:pending email_pending:61"), [idOf("pending")]);
   assert.deepEqual(await found("city:pending !email_pending:61"), names.slice(1).map(idOf));
+  await tell(choice(true, 2));
+  assert.deepEqual(await found("city:pending email_pending:61"), [idOf("pending"), idOf("category")]);
 });
 
 test("searches find what was done and what was not", async () => {

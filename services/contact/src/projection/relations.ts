@@ -41,7 +41,13 @@ export const relations: AboutContacts[] = [
             where k.contact_id = l.contact_id and k.category_id = l.category_id and not l.is_subscribed),
           added as (
             insert into contact_categories (contact_id, category_id)
-            select contact_id, category_id from latest where is_subscribed on conflict do nothing)`,
+            select contact_id, category_id from latest where is_subscribed on conflict do nothing),
+          allowed as (
+            delete from refused_categories k using latest l
+            where k.contact_id = l.contact_id and k.category_id = l.category_id and l.is_subscribed),
+          refused as (
+            insert into refused_categories (contact_id, category_id)
+            select contact_id, category_id from latest where not is_subscribed on conflict do nothing)`,
     },
   ),
   relation(

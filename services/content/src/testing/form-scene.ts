@@ -122,6 +122,7 @@ function away(): FollowOptions["contacts"] {
     checkContactable: refuse,
     listRecipients: refuse,
     findContactsByNumber: refuse,
+    refuseAddress: refuse,
     readPreferences: refuse,
   };
 }
