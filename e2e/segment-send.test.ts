@@ -234,6 +234,9 @@ test("why a contact gets a segment email, or does not, is said by each rule", as
     [(await explained(no)).verdict, broken(await explained(no))],
     ["wont", ["do_not_contact"]],
   );
+  const { since } = (await explained(no)).rules.find(({ rule }: Any) => rule === "do_not_contact");
+  const [entry] = ((await api("GET", `contacts/${no}`)).body as Any).contact.doNotContact;
+  assert.equal(Date.parse(since), Date.parse(entry.dateAdded));
   assert.deepEqual(broken(await explained(stranger.id)), ["member", "address"]);
   await send(emailId, { limit: 1 });
   const [sent] = await stack.query(`select contact_id from content.sends where email_id = ${emailId}`);
@@ -258,6 +261,7 @@ test("explain sees a shared address, a pause that puts the mail off, and a mail 
   const broken = ({ rules }: Any) => rules.filter(({ holds }: Any) => !holds).map(({ rule }: Any) => rule);
   const paused = await explained(seldom.id);
   assert.deepEqual([paused.verdict, broken(paused)], ["will", ["pause"]]);
+  assert.match(paused.rules.find(({ rule }: Any) => rule === "pause").since, /^202[56]-/);
   const letterId = await newsletter([], { emailType: "template" });
   await made(`emails/${letterId}/contact/${contactIds[0]}/send`, {});
   const letter = await explained(contactIds[0] ?? 0, letterId);

@@ -91,3 +91,12 @@ test("a mail transport or rate that cannot be read ends the process with the nam
       (error: Error) => message.test(error.message) && !error.message.includes("c2VjcmV0"),
     );
 });
+
+test("a former unsubscribe secret that is short ends the process with the name of the variable, and nothing of the secret", () => {
+  assert.throws(
+    () => contentConfig({ FORMER_UNSUBSCRIBE_SECRETS: "c2VjcmV0" }),
+    ({ message }: Error) =>
+      /^ {2}FORMER_UNSUBSCRIBE_SECRETS: entry 1 needs at least 16 characters$/m.test(message) &&
+      !message.includes("c2VjcmV0"),
+  );
+});

@@ -9,6 +9,7 @@ import { z } from "zod";
 import { readCallbacks } from "./callback/callback-secrets.ts";
 import { readDomainRates, readRate } from "./rate/rate.ts";
 import { readTextCallbacks } from "./reply/text-callbacks.ts";
+import { readFormerSecrets } from "./send/former-links.ts";
 import { readInboxAddress } from "./send/return-addresses.ts";
 import { readPushUrl, readTextUrl, readTweetUrl } from "./text/transport-url.ts";
 
@@ -79,6 +80,13 @@ const textCallbacks = list.transform((items, { addIssue }) => {
   const read = readTextCallbacks(items);
   if (!("problem" in read)) return read;
   addIssue({ code: "custom", message: read.problem });
+  return z.NEVER;
+});
+
+const formerSecrets = list.transform((items, { addIssue }) => {
+  const secrets = readFormerSecrets(items);
+  if (!("problem" in secrets)) return secrets;
+  addIssue({ code: "custom", message: secrets.problem });
   return z.NEVER;
 });
 
@@ -205,6 +213,8 @@ export const contentVariables = {
   MAIL_TRACKING_PIXEL: flag.default(true),
   /** Links in mails lead by way of us, which says that they were followed. */
   MAIL_TRACK_LINKS: flag.default(true),
+  /** Secret keys of the product that sent before: the unsubscribe links in its mails, with address and HMAC, work here. */
+  FORMER_UNSUBSCRIBE_SECRETS: formerSecrets.default([]),
   /** At the unsubscribe link readers choose what they get, and how often. */
   SHOW_PREFERENCES: flag.default(false),
   /** `name:base64 of 32 bytes`: what secrets in the actions of forms are kept under. */

@@ -135,6 +135,7 @@ test("a merge moves what a contact has, also where the survivor has the like, an
     "dynamic_content_lead_data",
     "dynamic_content_stats",
     "send_refusals",
+    "refused_addresses",
     "category_subscriptions",
   ]);
   for (const table of tables.keys()) assert.equal(counts.get(table), oneEach.has(table) ? 1 : 2, table);

@@ -25,6 +25,7 @@ import { LEARNED_RATES } from "./rate/learned-rates.ts";
 import { CONSENTS_TAKEN, REPLY_TABLES } from "./reply/reply-tables.ts";
 import { MAIL_VALUES } from "./send/mail-values.ts";
 import { OPEN_DEVICE_TABLES } from "./send/open-devices.ts";
+import { REFUSED_ADDRESSES } from "./send/refused-addresses.ts";
 import { SEND_PERMITS } from "./send/send-permits.ts";
 import {
   CATEGORY_SUBSCRIPTIONS,
@@ -272,4 +273,5 @@ export const migrations: Migrations = {
   "0110_email_warnings": statements("alter table emails add column warnings jsonb not null default '[]'"),
   "0111_open_details": statements(...OPEN_DETAILS),
   "0112_addresses_of_readers": statements(...ADDRESSES_OF_READERS),
+  "0113_refused_addresses": statements(...REFUSED_ADDRESSES),
 };

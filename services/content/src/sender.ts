@@ -17,6 +17,7 @@ import { noticeLane } from "./notice/notice-queue.ts";
 import { askForNotice, recordNotices, writeNotice } from "./notice/send-notices.ts";
 import { openMailRates } from "./rate/mail-rates.ts";
 import { numberConsentJobs } from "./reply/number-consents.ts";
+import { addressRefusalJobs } from "./send/address-refusals.ts";
 import { addBroadcast, broadcastJobs } from "./send/broadcast.ts";
 import type { WrittenSend } from "./send/compose-send.ts";
 import { type MessageSenderOptions, messagePreparer } from "./send/hand-over.ts";
@@ -106,6 +107,7 @@ export function openSender(
     },
     jobs: [
       refusalJobs(database, log, upstreams),
+      addressRefusalJobs(database, log, upstreams),
       numberConsentJobs(database, log, { upstreams, country }),
       EMAIL_SCHEDULE.jobs(database, log, (transaction, emailId, segmentIds) =>
         addBroadcast(transaction, { emailId, segmentIds, ...OF_ITSELF, isScheduled: true }),
@@ -206,8 +208,8 @@ function startMailLanes(
       lane,
       {
         write: (send) => writeSend({ database, render, attachmentsOf, links, marks, from, dkimKeys }, send),
-        ask: ({ contactId, emailId, isBulk }) =>
-          askContactable("email", contactId, isBulk ? emailId : undefined),
+        ask: ({ contactId, emailId, isBulk }, address) =>
+          askContactable("email", contactId, isBulk ? emailId : undefined, address),
         isBulk: (send) => send.isBulk,
       },
       (results) => recordSends({ database, outbox, wake }, results),

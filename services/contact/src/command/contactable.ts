@@ -126,7 +126,6 @@ function refusalOf(row: Row): Pick<ContactableAnswer, "refusal" | "since"> {
       ...(dateAdded && { since: timestampFromDate(new Date(dateAdded)) }),
     };
   }
-  if (row.is_paused === "t")
-    return { refusal: "paused", since: timestampFromText(row.paused_at ?? "") };
+  if (row.is_paused === "t") return { refusal: "paused", since: timestampFromText(row.paused_at ?? "") };
   return { refusal: row.is_frequent === "t" ? "frequency" : "" };
 }

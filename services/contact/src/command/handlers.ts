@@ -28,8 +28,8 @@ import { contactableOf, type UsualFrequencies } from "./contactable.ts";
 import { findByNumber } from "./find-by-number.ts";
 import { listRecipients } from "./list-recipients.ts";
 import { readContactFields } from "./read-fields.ts";
-import { refuseAddress } from "./refuse-address.ts";
 import { readPreferences } from "./read-preferences.ts";
+import { refuseAddress } from "./refuse-address.ts";
 import { tryIdentification } from "./try-identification.ts";
 
 const KEY_LENGTH_MAX = 255;

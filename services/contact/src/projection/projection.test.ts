@@ -473,7 +473,8 @@ test("a merge moves the facts of every kind, and what the survivor has already s
   };
   const tables = `email_sends page_hits sms_sends notification_sends tweet_sends asset_downloads push_ids campaign_contacts`;
   for (const table of tables.split(" ")) assert.equal(await count(table), 2, table);
-  for (const table of ["contact_categories", "refused_categories"]) assert.equal(await count(table), 1, table);
+  for (const table of ["contact_categories", "refused_categories"])
+    assert.equal(await count(table), 1, table);
 });
 
 test("replicas have the latest version, in whatever order events arrive", async () => {
@@ -604,7 +605,15 @@ test("replicas of facts are built from nothing out of what their owner lists", a
 });
 
 test("email_pending finds members who may get a mail of the family and got none, and who are in no excluded segment", async () => {
-  const names = ["pending", "sent the variant", "without an address", "refused", "twin refused", "excluded", "category"];
+  const names = [
+    "pending",
+    "sent the variant",
+    "without an address",
+    "refused",
+    "twin refused",
+    "excluded",
+    "category",
+  ];
   const ids = new Map<string, number>();
   for (const name of names) ids.set(name, await scene.addContact({ city: "Pending" }));
   const idOf = (name: string) => ids.get(name) ?? 0;

@@ -10,7 +10,16 @@ const NOTIFICATION: TextChannel = {
   ...{ name: "notification", one: "notification", plural: "notifications", table: "notification_sends" },
   ...{ items: "notifications", item: "notification_id", copied: { is_mobile: "coalesce(i.mobile, false)" } },
   countedApart: ["is_mobile"],
-  published: ["provider_id", "is_clicked", "date_read", "date_clicked", "last_clicked", "click_count", "click_details", "ip"],
+  published: [
+    "provider_id",
+    "is_clicked",
+    "date_read",
+    "date_clicked",
+    "last_clicked",
+    "click_count",
+    "click_details",
+    "ip",
+  ],
 };
 
 export const NOTIFICATION_FACTS = textFacts({

@@ -1,3 +1,4 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { wireAddress } from "@tidings/mail/mail-address";
@@ -66,6 +67,14 @@ const RULE_OF: Record<string, SendRule["rule"]> = {
   },
   ...{ suppressed: "suppression", category: "category", paused: "pause", frequency: "frequency" },
 };
+/** Refusals that have a beginning: the choice of categories and the count of messages have none. */
+const SINCE_KNOWN: ReadonlySet<string> = new Set([
+  "unsubscribed",
+  "bounced",
+  "manual",
+  "suppressed",
+  "paused",
+]);
 const REFUSABLE = [...new Set(Object.values(RULE_OF))];
 
 function rule(name: SendRule["rule"], holds: boolean, detail: string, since: string | null = null): SendRule {
@@ -81,7 +90,7 @@ export async function explainSend(
   { emailId, contactId }: { emailId: number; contactId: number },
   deadlineMs: number,
 ): Promise<Explanation | undefined> {
-  const [[email], fields, { refusal }] = await Promise.all([
+  const [[email], fields, { refusal, since }] = await Promise.all([
     database.query(emailStatement, [emailId, contactId], deadlineMs),
     contacts.fieldsOf(contactId, ["email", "segment_ids"]),
     askContactable("email", contactId, emailId),
@@ -93,7 +102,7 @@ export async function explainSend(
   const other = sends.find(({ occasion }) => occasion !== LIST);
   const rules = [
     ...rulesOfEmail(email, fields),
-    ...rulesOfRefusal(refusal, email.refused_since ?? null),
+    ...rulesOfRefusal(refusal, email.refused_since ?? (since ? timestampDate(since).toISOString() : null)),
     ruleOfOnce(listed, contactId),
   ];
   const isAll = rules.every((one) => one.holds || one.rule === "pause" || one.rule === "frequency");
@@ -132,7 +141,7 @@ function rulesOfRefusal(refusal: string, refusedSince: string | null): SendRule[
       name,
       name !== broken,
       LIMITS.has(refusal) ? `${refusal}: the mail is put off.` : refusal,
-      name === broken && name === "do_not_contact" ? refusedSince : null,
+      name === broken && SINCE_KNOWN.has(refusal) ? refusedSince : null,
     ),
   );
 }

@@ -55,7 +55,7 @@ export interface MessageSenderOptions<S extends Claimed, W extends WrittenMessag
   /** Never rejects: what became of the message is the answer. `mayBegin` is asked right before its first octet leaves. */
   handOver(message: W, mayBegin: () => boolean): Promise<HandOver>;
   /** Throws while the answer cannot be found out. */
-  ask(send: S): Promise<Contactable>;
+  ask(send: S, address: string): Promise<Contactable>;
   /** Limits of what a contact gets hold it back: nobody asked for it. */
   isBulk(send: S): boolean;
 }
@@ -95,7 +95,7 @@ export function messagePreparer<S extends Claimed, W extends WrittenMessage>({
       const wait = await turn?.waitFor(address);
       if (wait) return { ...waiting(wait), address };
       // Not asked before: a no that comes while the message waits for its turn is heard.
-      const contactable = await ask(send).catch(decided);
+      const contactable = await ask(send, address).catch(decided);
       if ("state" in contactable) return contactable;
       const no = noOf(contactable.refusal, isBulk(send));
       if (no) return { ...no, address };

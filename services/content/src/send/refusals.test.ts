@@ -4,6 +4,7 @@ import { backgroundDeadline, type Database, openDatabase } from "@tidings/databa
 import type { Claimed } from "@tidings/jobs/queue";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
+import { keepAddressRefusal } from "./address-refusals.ts";
 import { keepRefusals, type Refusal, RefusalReason } from "./refusals.ts";
 import { directLane, type Send } from "./send-queue.ts";
 
@@ -23,7 +24,9 @@ after(async () => {
   await testDatabase.drop();
 });
 beforeEach(() =>
-  run("delete from sends; delete from send_refusals; delete from jobs where kind = 'send_refusal'"),
+  run(
+    "delete from sends; delete from send_refusals; delete from refused_addresses; delete from jobs where kind = 'send_refusal'",
+  ),
 );
 
 const run = (text: string) => queryAsSuperuser(testDatabase, `set search_path = content; ${text}`);
@@ -37,10 +40,10 @@ const keep = (contactId: number, reason: Refusal["reason"] = RefusalReason.UNSUB
   );
 
 /** Does a direct send to a contact begin? */
-async function begins(contactId: number): Promise<boolean> {
+async function begins(contactId: number, address?: string): Promise<boolean> {
   const [row] = await rows(
-    `insert into content.sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane)
-     values (gen_random_uuid(), 1, 1, 1, ${contactId}, ${contactId}, gen_random_uuid()::text, 0) returning id::text`,
+    `insert into content.sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, address)
+     values (gen_random_uuid(), 1, 1, 1, ${contactId}, ${contactId}, gen_random_uuid()::text, 0, ${address ? `'${address}'` : "null"}) returning id::text`,
   );
   const claimed: Claimed = {
     ...{ id: String(row?.id), leaseToken: 0, group: 1, attempts: 0, isOrdered: false, isFailing: false },
@@ -49,7 +52,7 @@ async function begins(contactId: number): Promise<boolean> {
 }
 
 const ALL = [SURVIVOR, MERGED, OTHER];
-const beginning = () => Promise.all(ALL.map(begins));
+const beginning = () => Promise.all(ALL.map((id) => begins(id)));
 
 test("no send begins to a contact after an unsubscribe by the link of a contact that was merged into it", async () => {
   assert.deepEqual(await beginning(), [true, true, true]);
@@ -75,4 +78,26 @@ test("an unsubscribe of an erased contact is kept for nobody", async () => {
   await keep(ERASED);
   assert.deepEqual(await rows("select contact_id from content.send_refusals"), []);
   assert.deepEqual(await rows("select key from content.jobs where kind = 'send_refusal'"), []);
+});
+
+test("an unsubscribe holds for another contact with the same address, until its contact takes it back or is erased", async () => {
+  const [twin, stranger] = [11, 12];
+  await begins(SURVIVOR, "Ada@example.org");
+  assert.equal(await begins(twin, "ada@example.org"), true);
+  await keep(SURVIVOR);
+  assert.equal(await begins(twin, "ADA@example.org"), false);
+  assert.equal(await begins(stranger, "grace@example.org"), true);
+  await keep(SURVIVOR, RefusalReason.NONE);
+  assert.equal(await begins(twin, "ada@example.org"), true);
+});
+
+test("an address that a reader refused who is no contact here is not written to", async () => {
+  await database.transaction(backgroundDeadline(), async (transaction) =>
+    keepAddressRefusal(transaction, { address: "Former@example.org", comments: "User unsubscribed." }),
+  );
+  assert.equal(await begins(13, "former@EXAMPLE.org"), false);
+  const [job, ...more] = await rows(
+    "select payload ->> 'address' as address from content.jobs where kind = 'address_refusal'",
+  );
+  assert.deepEqual([job?.address, more], ["Former@example.org", []]);
 });

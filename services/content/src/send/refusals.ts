@@ -9,6 +9,7 @@ import { serviceActor } from "@tidings/rpc/actor";
 import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { contactCommander } from "../visit/contact-command.ts";
+import { addressHash } from "./refused-addresses.ts";
 
 /** Why a contact is not written to on a channel, as the API numbers it; 0 takes the refusal back. */
 export const RefusalReason = { NONE: 0, UNSUBSCRIBED: 1, BOUNCED: 2 } as const;
@@ -41,29 +42,43 @@ export function refusesChannel(contactId: string, channel: string): string {
   return `exists (select from send_refusals r where r.contact_id in ${idsByFate(contactId)} and r.channel = '${channel}')`;
 }
 
+const addressIn = (table: string, channel: string) =>
+  `(select s.address from ${table} s where k.channel = '${channel}' and s.contact_id = k.contact_id and s.address is not null order by s.id desc limit 1)`;
+/** A no is also one of the address that the contact got its latest message at: of other contacts that have it. */
 const keepStatement = prepared(
   "send_refusals_keep",
-  `insert into send_refusals (contact_id, channel, reason)
-   select * from unnest($1::integer[], $2::text[], $3::smallint[]) as r (contact_id, channel, reason) order by contact_id, channel
-   on conflict (contact_id, channel) do update set reason = excluded.reason
-     where excluded.reason <> ${RefusalReason.BOUNCED} or send_refusals.reason = excluded.reason
-   returning contact_id, channel`,
+  `with kept as (
+     insert into send_refusals (contact_id, channel, reason)
+     select * from unnest($1::integer[], $2::text[], $3::smallint[]) as r (contact_id, channel, reason) order by contact_id, channel
+     on conflict (contact_id, channel) do update set reason = excluded.reason
+       where excluded.reason <> ${RefusalReason.BOUNCED} or send_refusals.reason = excluded.reason
+     returning contact_id, channel
+   ), addressed as (
+     insert into refused_addresses (channel, address_hash, contact_id)
+     select k.channel, ${addressHash("a.address")}, k.contact_id from kept k
+     cross join lateral (${addressIn("sends", "email")} union all ${addressIn("text_sends", "sms")}) as a (address)
+     order by 1, 2, 3 on conflict do nothing)
+   select contact_id, channel from kept`,
 );
 const dropStatement = prepared(
   "send_refusals_drop",
-  `delete from send_refusals r using unnest($1::integer[], $2::text[]) as d (contact_id, channel)
-   where r.contact_id in ${idsByFate("d.contact_id")} and r.channel = d.channel`,
+  `with sought as (
+     select i.id, d.channel from unnest($1::integer[], $2::text[]) as d (contact_id, channel) cross join lateral ${idsByFate("d.contact_id")} as i (id)
+   ), dropped as (
+     delete from send_refusals r using sought d where r.contact_id = d.id and r.channel = d.channel)
+   delete from refused_addresses r using sought d where r.contact_id = d.id and r.channel = d.channel`,
 );
 const jobs = jobsOf("send_refusal");
 /** SQL: rows that are words of contacts which were not passed on yet, also those that were given up. */
 export const REFUSALS_UNHEARD = `jobs where kind = '${jobs.kind}' and payload -> 'isPassedOn' is null order by key`;
 /** A refusal of the same contact, as it is now, stays while it has a job of its own. */
+const IS_OVER = `r.contact_id in ${idsByFate("$1::integer")} and r.channel = $2
+  and not exists (select from jobs j where j.kind = '${jobs.kind}' and j.key = r.channel || ':' || r.contact_id and j.key <> $3)`;
 const endStatement = prepared(
   "send_refusals_end",
-  `delete from send_refusals r where r.contact_id in ${idsByFate("$1::integer")} and r.channel = $2
-     and not exists (select from jobs j where j.kind = '${jobs.kind}' and j.key = r.channel || ':' || r.contact_id and j.key <> $3)`,
+  `with ended as (delete from send_refusals r where ${IS_OVER}) delete from refused_addresses r where ${IS_OVER}`,
 );
-const KEPT_SECONDS = 10;
+export const KEPT_SECONDS = 10;
 /** So many share a call of the contact service. */
 const AT_ONCE = 32;
 

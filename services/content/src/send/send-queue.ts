@@ -2,6 +2,7 @@ import type { Claimed } from "@tidings/jobs/queue";
 import { refusesCategory } from "./category-choices.ts";
 import { IS_CLOSED_EMAIL } from "./is-closed.ts";
 import { refusesEmails } from "./refusals.ts";
+import { refusesAddress } from "./refused-addresses.ts";
 import { EVERY_GROUP, laneOf, REACHED_AT, type SendLane } from "./run-sends.ts";
 import { Lane } from "./send-tables.ts";
 import { STORED_COLUMNS, type StoredSend, storedSend } from "./stored-send.ts";
@@ -39,7 +40,7 @@ function sendLane(name: string, lane: number): SendLane<Send> {
       attachments: row.attachments ? idsIn(row.attachments) : undefined,
     }),
     // A no that was said here, a pause, a cancel and the end of a publication hold at once.
-    mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isRefused} and not ${isStopped}`,
+    mayStart: `not ${refusesEmails("sends.contact_id")} and not ${refusesAddress("sends.address", "'email'")} and not ${isRefused} and not ${isStopped}`,
     limited: { by: ["contact_id"], tookEffectAt: REACHED_AT },
   });
 }

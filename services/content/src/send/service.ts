@@ -137,7 +137,10 @@ export function openSends(
     ],
     routes: [
       emailPreviewRoutes({ database, settings, rendering }),
-      unsubscribeRoutes({ database, links, preferences, formOf: unsubscribeForms(database, formMarkup) }),
+      unsubscribeRoutes({
+        ...{ database, links, preferences, formOf: unsubscribeForms(database, formMarkup) },
+        formerSecrets: config.FORMER_UNSUBSCRIBE_SECRETS,
+      }),
       openRoutes({
         database,
         log,

@@ -1,6 +1,8 @@
 import { backgroundDeadline, type Database } from "@tidings/database/database";
 import { type Request, type Response, Router } from "express";
 import { readBody } from "../web/read-body.ts";
+import { keepAddressRefusal } from "./address-refusals.ts";
+import { isFormerLink } from "./former-links.ts";
 import type { LinkedSend, MailLinks } from "./mail-links.ts";
 import type { PreferenceCentre } from "./preference-centre.ts";
 import { keepRefusals, RefusalReason } from "./refusals.ts";
@@ -13,6 +15,8 @@ export interface UnsubscribeOptions {
   /** Undefined where readers choose nothing but to get emails or not. */
   preferences: PreferenceCentre | undefined;
   formOf: UnsubscribeForm;
+  /** Secrets of the product that sent before. */
+  formerSecrets: string[];
 }
 
 interface Answer {
@@ -25,6 +29,8 @@ interface Answer {
   opposite: "unsubscribe" | "resubscribe";
 }
 
+/** The paths of links that the product that sent before made. */
+const FORMER_PATHS = new Set(["unsubscribe", "dnc"]);
 /** `List-Unsubscribe=One-Click` (RFC 8058, 3.1), a button, or nothing. */
 const BODY_BYTES_MAX = 1_000;
 const UNSUBSCRIBED = {
@@ -84,7 +90,8 @@ const ANSWERS: Answer[] = [
  * nothing, for machines follow links. POST acts, once and again, whether or not the send is still there, and while other services are away. Whoever
  * unsubscribed sees the `unsubscribeForm` of the email.
  */
-export function unsubscribeRoutes({ database, links, preferences, formOf }: UnsubscribeOptions): Router {
+export function unsubscribeRoutes(options: UnsubscribeOptions): Router {
+  const { database, links, preferences, formOf } = options;
   const router = Router({ caseSensitive: true });
   for (const answer of ANSWERS) {
     const { path, asked, done, opposite } = answer;
@@ -114,6 +121,7 @@ export function unsubscribeRoutes({ database, links, preferences, formOf }: Unsu
         );
       });
   }
+  if (options.formerSecrets.length > 0) router.use(formerRoutes(options));
   if (preferences)
     router.post("/email/preferences/:token", async (request: Request, response: Response, next) => {
       const token = String(request.params.token);
@@ -126,6 +134,37 @@ export function unsubscribeRoutes({ database, links, preferences, formOf }: Unsu
       if (kept.page) return send(response, kept.page.markup, kept.page.policy);
       send(response, unsubscribePage(NOT_CHOSEN));
     });
+  return router;
+}
+
+/** `/email/unsubscribe/<hash>/<address>/<hmac>` and the same with `dnc`, as the product that sent before made them. The page shows no address. */
+function formerRoutes({ database, formerSecrets }: UnsubscribeOptions): Router {
+  const router = Router({ caseSensitive: true });
+  for (const { path, asked, done, comments } of ANSWERS.filter((answer) => FORMER_PATHS.has(answer.path))) {
+    const { title, text, label } = asked;
+    const isSigned = ({ params }: Request) =>
+      isFormerLink(formerSecrets, String(params.address), String(params.mac));
+    router
+      .route(`/email/${path}/:token/:address/:mac`)
+      .get((request: Request, response: Response, next) => {
+        if (!isSigned(request)) return next();
+        const { token, address, mac } = request.params;
+        const parts = [path, token, address, mac].map((part) => encodeURIComponent(String(part)));
+        send(
+          response,
+          unsubscribePage({ title, text, button: { label, path: `/email/${parts.join("/")}` } }),
+        );
+      })
+      .post(async (request: Request, response: Response, next) => {
+        if (!isSigned(request)) return next();
+        await readBody(request, BODY_BYTES_MAX);
+        const address = String(request.params.address);
+        await database.transaction(backgroundDeadline(), async (transaction) =>
+          keepAddressRefusal(transaction, { address, comments }),
+        );
+        send(response, unsubscribePage({ title: done.title, text: "You will get no more emails from us." }));
+      });
+  }
   return router;
 }
 

@@ -23,5 +23,9 @@ export interface TextChannel {
 export const SMS: TextChannel = {
   ...{ name: "sms", one: "text message", plural: "text messages" },
   ...{ table: "text_sends", items: "smses", item: "sms_id" },
-  ...{ copied: {}, published: ["undelivered", "date_undelivered", "provider_id", "answer", "ip"], hasBroadcasts: true },
+  ...{
+    copied: {},
+    published: ["undelivered", "date_undelivered", "provider_id", "answer", "ip"],
+    hasBroadcasts: true,
+  },
 };

@@ -1,6 +1,7 @@
 import type { Claimed } from "@tidings/jobs/queue";
 import { IS_CLOSED_SMS } from "../send/is-closed.ts";
 import { refusesChannel } from "../send/refusals.ts";
+import { refusesAddress } from "../send/refused-addresses.ts";
 import { EVERY_GROUP, laneOf, REACHED_AT, type SendLane } from "../send/run-sends.ts";
 import type { TextChannel } from "./text-channel.ts";
 
@@ -63,7 +64,7 @@ function textLane(
       isMobile: row.is_mobile === "t",
     }),
     // A no that was said here, a pause, a cancel and the end of a publication hold at once.
-    mayStart: `not ${refusesChannel(`${table}.contact_id`, channel)} and not ${isStopped(ofSend)}`,
+    mayStart: `not ${refusesChannel(`${table}.contact_id`, channel)} and not ${refusesAddress(`${table}.address`, `'${channel}'`)} and not ${isStopped(ofSend)}`,
     limited: { by: ["contact_id", ...countedApart], tookEffectAt: REACHED_AT },
   });
 }
