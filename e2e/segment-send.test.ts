@@ -417,6 +417,19 @@ test("GET /sends takes the states that it answers, an occasion, a code and a tim
   await stack.query(`update content.sends set state = 'sent' where email_id = ${emailId}`);
 });
 
+test("a send with a batch chooses no more recipients than that in a transaction, and all of them", async () => {
+  const { id } = await segmentOf(stack, addresses("slices", 5));
+  const emailId = await newsletter([id]);
+  assert.equal((await send(emailId, { batch: 2 })).sentCount, 5);
+  const slices = await stack.query(
+    `select count(*)::integer as chosen from content.sends where email_id = ${emailId} group by date_queued order by date_queued`,
+  );
+  assert.deepEqual(
+    slices.map(({ chosen }) => chosen),
+    [2, 2, 1],
+  );
+});
+
 test("an email that is not published, segments of others, and counts that are none, are refused by name", async () => {
   const { id } = await segmentOf(stack, addresses("bad", 1));
   const { id: other } = await segmentOf(stack, []);

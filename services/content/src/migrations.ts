@@ -274,4 +274,8 @@ export const migrations: Migrations = {
   "0111_open_details": statements(...OPEN_DETAILS),
   "0112_addresses_of_readers": statements(...ADDRESSES_OF_READERS),
   "0113_refused_addresses": statements(...REFUSED_ADDRESSES),
+  "0114_batches_of_sends": statements(
+    // A send chooses no more recipients than these at a time; null: as many as it likes.
+    "alter table broadcasts add column batch integer",
+  ),
 };

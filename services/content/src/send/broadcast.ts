@@ -18,6 +18,8 @@ export interface NewBroadcast {
   segmentIds: number[];
   /** No more recipients than these; all when undefined. */
   recipientsMax: number | undefined;
+  /** No more recipients are chosen at a time. */
+  batch?: number | undefined;
   /** Only these contacts. */
   contacts?: ContactRange;
   createdBy: number | null;
@@ -29,12 +31,12 @@ export interface NewBroadcast {
 
 const addStatement = prepared(
   "broadcasts_add",
-  `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by, winner_after_hours, test_share, is_scheduled, min_contact_id, max_contact_id, position, is_of_root)
-   select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer, $6::smallint, $7::smallint, $8::boolean, $9::integer, $10::integer, coalesce($9::integer, 1) - 1, e.variant_parent_id is null from emails e where e.id = $2::integer`,
+  `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by, winner_after_hours, test_share, is_scheduled, min_contact_id, max_contact_id, batch, position, is_of_root)
+   select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer, $6::smallint, $7::smallint, $8::boolean, $9::integer, $10::integer, $11::integer, coalesce($9::integer, 1) - 1, e.variant_parent_id is null from emails e where e.id = $2::integer`,
 );
 const readStatement = prepared(
   "broadcasts_read",
-  `select b.state, b.is_paused, b.position, b.max_contact_id, b.email_id, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
+  `select b.state, b.is_paused, b.position, b.max_contact_id, b.batch, b.email_id, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
    from broadcasts b left join emails e on e.id = b.email_id where b.id = $1::uuid`,
 );
 const holdStatement = prepared(
@@ -51,13 +53,13 @@ const SLICE = 2_000;
 /** Begins to send an email to segments. Its id is that of the broadcast. */
 export async function addBroadcast(
   transaction: Transaction,
-  { emailId, segmentIds, recipientsMax, createdBy, test, contacts, isScheduled = false }: NewBroadcast,
+  { emailId, segmentIds, recipientsMax, createdBy, test, contacts, batch, isScheduled = false }: NewBroadcast,
 ): Promise<string> {
   const id = v7();
   transaction.execute(addStatement, [
     ...[id, emailId, segmentIds, recipientsMax ?? null, createdBy],
     ...[test?.winnerAfterHours ?? null, test?.percent ?? null, isScheduled],
-    ...[contacts?.minContactId ?? null, contacts?.maxContactId ?? null],
+    ...[contacts?.minContactId ?? null, contacts?.maxContactId ?? null, batch ?? null],
   ]);
   await beginBroadcast(EMAIL_BROADCASTS, transaction, { id, itemId: emailId });
   return id;

@@ -21,20 +21,19 @@ export interface ContactRange {
 
 /** Reads a send to segments of an entity. */
 export function readSegmentSend(
-  { lists, limit, batch, minContactId, maxContactId }: SentToSegments,
+  { lists, limit, minContactId, maxContactId, ...sent }: SentToSegments,
   entity: { lists: { id: number }[] },
 ) {
   const segmentIds = readLists(lists, entity);
   const recipientsMax = readCount("limit", limit);
-  // Sends share their connections whatever the size of a batch: it is read for the clients that say one.
-  readCount("batch", batch);
+  const batch = readCount("batch", sent.batch);
   const contacts: ContactRange = {
     minContactId: readCount("minContactId", minContactId, ID_MAX),
     maxContactId: readCount("maxContactId", maxContactId, ID_MAX),
   };
   const { minContactId: first = 1, maxContactId: last = ID_MAX } = contacts;
   if (first > last) throw invalid([notValid("maxContactId", "It is not lower than minContactId.")]);
-  return { segmentIds, recipientsMax, contacts };
+  return { segmentIds, recipientsMax, batch, contacts };
 }
 
 /** Segments of an entity; all of them when none are named. */

@@ -34,7 +34,7 @@ export interface Choosing {
 export interface RecipientChoice<R> {
   /** Recipients that are read at a time. */
   slice: number;
-  /** Reads the state, the place, the last contact (`max_contact_id`) and the segments (`lists`, `excluded_lists`) of the broadcast `$1`. */
+  /** Reads the state, the place, the last contact (`max_contact_id`), the size of a slice (`batch`) and the segments (`lists`, `excluded_lists`) of the broadcast `$1`. */
   readStatement: Statement;
   /** Locks the broadcast `$1`, and reads whether its entity is published no more (`is_closed`), and whether it goes on for contacts that join (`follows`). */
   holdStatement: Statement;
@@ -119,10 +119,11 @@ export function broadcastRunner<R>(
     const deadlineMs = backgroundDeadline();
     const segments = { segmentIds: idsIn(row.lists), excludedSegmentIds: idsIn(row.excluded_lists) };
     const last = Number(row.max_contact_id ?? ALL);
+    const pageSize = Math.min(choice.slice, Number(row.batch ?? choice.slice));
     for (let after = Number(row.position), slices = 1; ; slices++) {
       const chosen = await choice.chosenBehind(row, after, deadlineMs);
       const { recipients, next: behind } = await contacts.listRecipients(
-        { ...segments, ...chosen, after, pageSize: choice.slice, channel: kind.channel },
+        { ...segments, ...chosen, after, pageSize, channel: kind.channel },
         { actor, deadlineMs, requestId: "" },
       );
       const within = recipients.filter(({ contactId }) => contactId <= last);

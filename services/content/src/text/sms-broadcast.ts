@@ -22,6 +22,8 @@ export interface NewSmsBroadcast {
   segmentIds: number[];
   /** No more recipients than these; all when undefined. */
   recipientsMax: number | undefined;
+  /** No more recipients are chosen at a time. */
+  batch?: number | undefined;
   /** Only these contacts. */
   contacts?: ContactRange;
   createdBy: number | null;
@@ -43,12 +45,12 @@ const MALFORMED = "The phone number is malformed.";
 
 const addStatement = prepared(
   "broadcasts_add_sms",
-  `insert into broadcasts (id, sms_id, list_ids, recipients_max, created_by, min_contact_id, max_contact_id, position)
-   select $1::uuid, s.id, $3::integer[], $4::integer, $5::integer, $6::integer, $7::integer, coalesce($6::integer, 1) - 1 from smses s where s.id = $2::integer`,
+  `insert into broadcasts (id, sms_id, list_ids, recipients_max, created_by, min_contact_id, max_contact_id, batch, position)
+   select $1::uuid, s.id, $3::integer[], $4::integer, $5::integer, $6::integer, $7::integer, $8::integer, coalesce($6::integer, 1) - 1 from smses s where s.id = $2::integer`,
 );
 const readStatement = prepared(
   "broadcasts_read_sms",
-  `select b.state, b.is_paused, b.position, b.max_contact_id, b.sms_id, array_to_json(b.list_ids) as lists, s.message, s.language
+  `select b.state, b.is_paused, b.position, b.max_contact_id, b.batch, b.sms_id, array_to_json(b.list_ids) as lists, s.message, s.language
    from broadcasts b left join smses s on s.id = b.sms_id where b.id = $1::uuid`,
 );
 const holdStatement = prepared(
@@ -76,7 +78,7 @@ const chooseStatement = prepared(
 /** Begins to send a text message to segments. Its id is that of the broadcast. */
 export async function addSmsBroadcast(
   transaction: Transaction,
-  { smsId, segmentIds, recipientsMax, contacts, createdBy }: NewSmsBroadcast,
+  { smsId, segmentIds, recipientsMax, contacts, batch, createdBy }: NewSmsBroadcast,
 ): Promise<string> {
   const id = v7();
   transaction.execute(addStatement, [
@@ -87,6 +89,7 @@ export async function addSmsBroadcast(
     createdBy,
     contacts?.minContactId ?? null,
     contacts?.maxContactId ?? null,
+    batch ?? null,
   ]);
   await beginBroadcast(SMS_BROADCASTS, transaction, { id, itemId: smsId });
   return id;
