@@ -138,7 +138,7 @@ test("a link of the product that sent before whose address or signature was chan
     `/email/unsubscribe/1/grace%40example.org/${mac}`,
     `/email/unsubscribe/1/ada%40example.org/${mac.replace(/.$/, (last) => (last === "0" ? "1" : "0"))}`,
     `/email/resubscribe/1/ada%40example.org/${mac}`,
-    "/email/unsubscribe/1/%00/%00",
+    "/email/unsubscribe/1/ada%40example.org/0",
   ])
     for (const method of ["GET", "POST"])
       assert.equal((await browser.ask(path, { method })).status, 404, `${method} ${path}`);

@@ -58,6 +58,7 @@ const VALUES: Record<string, string> = {
   jsonb: "'{}'",
   timestamptz: "now()",
   uuid: "gen_random_uuid()",
+  bytea: "'\\\\x07'",
   _int4: "'{}'",
   _int8: "'{}'",
   _text: "'{}'",

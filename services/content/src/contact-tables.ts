@@ -28,7 +28,7 @@ export const SETS_OF_CONTACTS: SetOfContact[] = [
   },
   { table: "category_subscriptions", columns: ["category_id"], others: ["is_subscribed", "version"] },
   { table: "send_refusals", columns: ["channel"], others: ["reason", "date_added"] },
-  { table: "refused_addresses", columns: ["channel", "address_hash"], others: ["date_added"] },
+  { table: "refused_addresses", columns: ["channel", "address_hash"], others: ["reason", "date_added"] },
   // The content that was put there for the survivor stays.
   {
     table: "dynamic_content_lead_data",

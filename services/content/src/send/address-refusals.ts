@@ -26,7 +26,7 @@ const CHANNEL = "email";
 const NOBODY = 0;
 const keepStatement = prepared(
   "refused_addresses_keep",
-  `insert into refused_addresses (channel, address_hash, contact_id) values ('${CHANNEL}', ${addressHash("$1")}, ${NOBODY}) on conflict do nothing`,
+  `insert into refused_addresses (channel, address_hash, contact_id, reason) values ('${CHANNEL}', ${addressHash("$1")}, ${NOBODY}, ${RefusalReason.UNSUBSCRIBED}) on conflict do nothing`,
 );
 const endStatement = prepared(
   "refused_addresses_end",

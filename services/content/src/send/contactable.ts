@@ -9,7 +9,7 @@ import { coalesce } from "@tidings/runtime/coalesce";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { refusesCategory } from "./category-choices.ts";
 import { RefusalReason } from "./refusals.ts";
-import { refusesAddress } from "./refused-addresses.ts";
+import { reasonOfAddress } from "./refused-addresses.ts";
 
 /** An answer of the contact service, which is good for a second. */
 export interface Contactable {
@@ -51,12 +51,11 @@ const actor = serviceActor("Sends");
 
 const refusedStatement = prepared(
   "send_refusals_of",
-  `select c.contact_id, null as email_id, min(r.reason) as reason from unnest($2::integer[]) as c (contact_id)
+  `select b.contact_id, null as email_id, ${reasonOfAddress("b.address", "$1")} as reason from unnest($5::integer[], $6::text[]) as b (contact_id, address)
+   union all select c.contact_id, null, min(r.reason) from unnest($2::integer[]) as c (contact_id)
    cross join lateral ${idsByFate("c.contact_id")} as i (id) join send_refusals r on r.contact_id = i.id and r.channel = $1 group by c.contact_id
    union all select a.contact_id, a.email_id, null from unnest($3::integer[], $4::integer[]) as a (contact_id, email_id)
-   where ${refusesCategory("a.contact_id", "a.email_id")}
-   union all select b.contact_id, null, ${RefusalReason.UNSUBSCRIBED} from unnest($5::integer[], $6::text[]) as b (contact_id, address)
-   where ${refusesAddress("b.address", "$1")}`,
+   where ${refusesCategory("a.contact_id", "a.email_id")}`,
 );
 
 /** Sends that ask at the same time share a question. A no that was said here counts before the contact service has heard of it. */

@@ -36,6 +36,12 @@ const REFUSALS: Record<string, string> = {
   manual: "Contact was marked as one to not be emailed.",
   suppressed: "The address is one to not be emailed.",
 };
+
+/** A reason for which a contact is not written to, in words. */
+export function refusalInWords(reason: string): string {
+  return (Object.hasOwn(REFUSALS, reason) && REFUSALS[reason]) || reason;
+}
+
 const LOCALE = "preferred_locale";
 
 /** The method that sends an email to one contact: of its family what the contact gets (engines.md 6.3). Under an idempotency key once, however late it comes again. */

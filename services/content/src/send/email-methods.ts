@@ -16,7 +16,7 @@ import { addBroadcast } from "./broadcast.ts";
 import { EMAIL_BROADCASTS } from "./broadcast-kind.ts";
 import { broadcastMethods } from "./broadcast-methods.ts";
 import type { AskContactable } from "./contactable.ts";
-import { directSender } from "./direct-send.ts";
+import { directSender, refusalInWords } from "./direct-send.ts";
 import { dryRun } from "./dry-run.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { readEmailTest } from "./email-test.ts";
@@ -29,6 +29,7 @@ import { readCount, readLists, readSegmentSend } from "./read-segments.ts";
 import { readTest } from "./read-test.ts";
 import type { RecordOpen } from "./record-opens.ts";
 import { requireContact } from "./require-contact.ts";
+import { SendState } from "./send-tables.ts";
 
 export interface EmailMethodOptions {
   database: Database;
@@ -125,7 +126,8 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
     async awaitSend({ hash }, call) {
       const progress = await awaitSend(hash, call.deadlineMs);
       if (!progress) throw notFound();
-      return progress;
+      const { state, reason } = progress;
+      return { state, reason: state === SendState.SUPPRESSED ? refusalInWords(reason) : reason };
     },
   };
 }

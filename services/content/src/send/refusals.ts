@@ -52,12 +52,13 @@ const keepStatement = prepared(
      select * from unnest($1::integer[], $2::text[], $3::smallint[]) as r (contact_id, channel, reason) order by contact_id, channel
      on conflict (contact_id, channel) do update set reason = excluded.reason
        where excluded.reason <> ${RefusalReason.BOUNCED} or send_refusals.reason = excluded.reason
-     returning contact_id, channel
+     returning contact_id, channel, reason
    ), addressed as (
-     insert into refused_addresses (channel, address_hash, contact_id)
-     select k.channel, ${addressHash("a.address")}, k.contact_id from kept k
+     insert into refused_addresses (channel, address_hash, contact_id, reason)
+     select k.channel, ${addressHash("a.address")}, k.contact_id, k.reason from kept k
      cross join lateral (${addressIn("sends", "email")} union all ${addressIn("text_sends", "sms")}) as a (address)
-     order by 1, 2, 3 on conflict do nothing)
+     order by 1, 2, 3
+     on conflict (channel, address_hash, contact_id) do update set reason = excluded.reason)
    select contact_id, channel from kept`,
 );
 const dropStatement = prepared(
