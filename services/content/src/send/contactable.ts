@@ -51,7 +51,7 @@ const actor = serviceActor("Sends");
 
 const refusedStatement = prepared(
   "send_refusals_of",
-  `select b.contact_id, null as email_id, ${reasonOfAddress("b.address", "$1")} as reason from unnest($5::integer[], $6::text[]) as b (contact_id, address)
+  `select b.contact_id, null::integer as email_id, ${reasonOfAddress("b.address", "$1")} as reason from unnest($5::integer[], $6::text[]) as b (contact_id, address)
    union all select c.contact_id, null, min(r.reason) from unnest($2::integer[]) as c (contact_id)
    cross join lateral ${idsByFate("c.contact_id")} as i (id) join send_refusals r on r.contact_id = i.id and r.channel = $1 group by c.contact_id
    union all select a.contact_id, a.email_id, null from unnest($3::integer[], $4::integer[]) as a (contact_id, email_id)
