@@ -71,6 +71,29 @@ test("a tracked link leads to its target byte for byte, and its visitor is the c
   });
 });
 
+test("a link that is a field of the contact is tracked where its value is on the web, and leads there after the value changed", async () => {
+  const emailId = await email({
+    customHtml: '<html><body><a href="{contactfield=website}">You</a></body></html>',
+    utmTags: { utmSource: "mail" },
+  });
+  const linkOf = async (website: string) => {
+    const reader = await contact({ website });
+    await api("POST", `emails/${emailId}/contact/${reader.id}/send`);
+    const { html } = await parsed(mailsTo(reader.email)[0]);
+    return { ...reader, link: /href="([^"]*)"/.exec(String(html))?.[1]?.replaceAll("&amp;", "&") ?? "" };
+  };
+  const { id, link } = await linkOf("https://ada.example/me?a=1&b=2");
+  await api("PATCH", `contacts/${id}/edit`, { website: "https://evil.example/" });
+  const { status, headers } = await browser().ask(pathOf(link));
+  assert.deepEqual([status, headers.location], [302, "https://ada.example/me?a=1&b=2&utm_source=mail"]);
+  const [redirect] = await stack.query(
+    "select id, url from content.page_redirects where url like '{contactfield=website%'",
+  );
+  assert.equal(redirect?.url, "{contactfield=website}");
+  const empty = await linkOf("");
+  assert.equal(empty.link, "");
+});
+
 test("the picture of a mail counts an open once a person has seen it, and the web view shows the same mail", async () => {
   const emailId = await email();
   const { id, email: address } = await contact();

@@ -117,3 +117,25 @@ test("a link that was taken back ends within seconds where it was remembered, an
   await query(`update content.page_redirects set is_published = false where redirect_id = '${id}'`);
   await eventually(async () => assert.equal((await follow(`/r/${id}`)).status, 404), { timeoutMs: 20_000 });
 });
+
+test("a link that is a field of the contact leads where it was signed to lead, and nowhere else", async () => {
+  const targets = publicTokens([TOKEN_KEY], "link target");
+  const [id, other] = [await linkTo("{contactfield=website}"), await linkTo("{contactfield=website|}")];
+  const url = "https://ada.example/a?b=1&c=%20#d";
+  const led = await follow(`/r/${id}?ct=${ct}&to=${targets.sign(`${id} ${url}`)}`);
+  assert.deepEqual([led.status, led.location], [302, url]);
+  for (const to of [
+    "",
+    "https://evil.example/",
+    targets.sign(`${other} ${url}`),
+    targets.sign(`${id} javascript:alert(1)`),
+    publicTokens([TOKEN_KEY], "click").sign(`${id} ${url}`),
+    publicTokens([generateSecretKey()], "link target").sign(`${id} ${url}`),
+  ]) {
+    const { status, location } = await follow(`/r/${id}?ct=${ct}&to=${encodeURIComponent(to)}`);
+    assert.deepEqual([status, location], [404, undefined], to);
+  }
+  const fixed = await linkTo("https://shop.example/fixed");
+  const { location } = await follow(`/r/${fixed}?ct=${ct}&to=${targets.sign(`${fixed} ${url}`)}`);
+  assert.equal(location, "https://shop.example/fixed");
+});

@@ -5,6 +5,8 @@
 export const TOKEN_PURPOSES = {
   /** The contact and the message that a followed link is of. */
   click: "lasting",
+  /** The address on the web that a link leads one reader to, whose author wrote a field of the contact in its place. */
+  "link target": "lasting",
   /** The hit that a landing page recorded while it was served. */
   hit: "lasting",
   /** The submission that a message page is about. */

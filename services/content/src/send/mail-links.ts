@@ -24,6 +24,13 @@ export interface MailLinks {
   trap(send: LinkedSend): string;
   /** A tracked link, with the parameters that its author wants. */
   tracked(send: LinkedSend, redirectId: string, parameters: [string, string][]): string;
+  /** The same of a link whose target is this reader's own; undefined where the target is too long. */
+  trackedTo(
+    send: LinkedSend,
+    target: string,
+    redirectId: string,
+    parameters: [string, string][],
+  ): string | undefined;
   /** The address of a page, by which its visitor is known. */
   page(send: LinkedSend, address: string): string;
   /** Addresses of the inbox that is read; undefined where none is. */
@@ -63,6 +70,8 @@ export function mailLinks(keys: string[], publicUrl: string, inboxAddress?: stri
     pixel: (send) => `${base}email/${signed(tokens.open, send)}.gif`,
     trap: (send) => `${base}email/more/${signed(tokens.open, send)}`,
     tracked: (send, redirectId, parameters) => clicksOf(send).tracked(redirectId, parameters),
+    trackedTo: (send, target, redirectId, parameters) =>
+      clicksOf(send).trackedTo(target, redirectId, parameters),
     page: (send, target) => clicksOf(send).page(target),
     returnAddresses: inboxAddress === undefined ? undefined : returnAddresses(keys, inboxAddress),
     read(purpose, token) {

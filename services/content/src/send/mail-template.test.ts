@@ -17,7 +17,8 @@ const REVISION: EmailRevision = {
   },
 };
 const trackLinks: TrackLinks = async (addresses) =>
-  new Map(addresses.map((address) => [address, encodeURIComponent(address)]));
+  // Names of links have no braces.
+  new Map(addresses.map((address) => [address, encodeURIComponent(address).replaceAll(/%7[BD]/g, "_")]));
 
 async function written(members: Partial<EmailRevision>, track = trackLinks) {
   const revision = { ...REVISION, ...members };
@@ -25,7 +26,7 @@ async function written(members: Partial<EmailRevision>, track = trackLinks) {
   const values = {
     contactFields: new Map([["website", "https://ada.example/"]]),
     valueOf: ({ name, argument = "" }: { name: string; argument: string | undefined }) =>
-      name === "trackedlink" ? `https://t.example/${argument}` : undefined,
+      name === "trackedlink" || name === "trackedfield" ? `https://t.example/${argument}` : undefined,
     ...{ dates: { now: 0, timeZone: "UTC", locale: "en" }, lengthMax: 10_000 },
   };
   return { html: html?.render(values) ?? "", text: text.render(values) };
@@ -60,7 +61,13 @@ for (const [address, shown] of [
   ["#a", "#a"],
   ["mailto:a@shop.example", "mailto:a@shop.example"],
   ["tel:+43", "tel:+43"],
-  ["{contactfield=website}", "https://ada.example/"],
+  ["{contactfield=website}", "https://t.example/_contactfield%3Dwebsite_%20website|"],
+  ["%7Bcontactfield%3Dwebsite%7D", "https://t.example/%257Bcontactfield%253Dwebsite%257D%20website|"],
+  [
+    "{contactfield=blog|https://a.example/?b&amp;c}",
+    "https://t.example/_contactfield%3Dblog%7Chttps%3A%2F%2Fa.example%2F%3Fb%26c_%20blog|https://a.example/?b&amp;c",
+  ],
+  ["{contactfield=website|true}", "https%3A%2F%2Fada.example%2F"],
 ] as const)
   test(`a link to ${address} is written as ${shown}`, async () => {
     const { html } = await written({ customHtml: `<a href="${address}">x</a>` });

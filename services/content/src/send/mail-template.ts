@@ -7,6 +7,7 @@ import type { NamedToken } from "@tidings/rendering/token";
 import { html } from "@tidings/runtime/html";
 import { inSteps, longWork } from "@tidings/runtime/long-work";
 import { utmParameters } from "../family/utm-tags.ts";
+import { type FieldLink, fieldLinkOf } from "../visit/field-link.ts";
 import type { EmailRevision } from "./email-revision.ts";
 import { type MailTexts, mailTexts, mendTexts, tokenNames, type UnreadInMember } from "./mail-texts.ts";
 import { linksInText, withTrackedTextLinks } from "./text-links.ts";
@@ -58,7 +59,7 @@ interface CompileOptions {
 }
 
 /**
- * Compiles a revision. Links in HTML become `{trackedlink=<id>}`; the picture stands before the end of the body, the preheader at its beginning. Throws
+ * Compiles a revision. Links in HTML become `{trackedlink=<id>}`, those that are a field of the contact `{trackedfield=<id> <alias>|<default>}`; the picture stands before the end of the body, the preheader at its beginning. Throws
  * TemplateError for a text that is too large.
  */
 export async function compileMail(
@@ -108,11 +109,22 @@ export async function compileMail(
     ...compiled,
     utm: utmParameters(bytesOf(revision.utmTags)),
     filteredFields: filteredIn([...contents.values()]),
-    contactFields: [...new Set(all.flatMap(({ contactFields }) => contactFields))],
+    contactFields: [
+      ...new Set([...all.flatMap(({ contactFields }) => contactFields), ...fieldsOfLinks(all)]),
+    ],
     hasDates: all.some(({ hasDates }) => hasDates),
     tokens: [...new Map(all.flatMap(({ tokens }) => tokens).map((token) => [keyOf(token), token])).values()],
     unread,
   };
+}
+
+/** The fields that are the whole address of a tracked link. */
+function fieldsOfLinks(templates: Template[]): string[] {
+  return templates.flatMap(({ tokens }) =>
+    tokens.flatMap(({ name, argument = "" }) =>
+      name === "trackedfield" ? readFieldArgument(argument).alias : [],
+    ),
+  );
 }
 
 async function compileContents(
@@ -143,7 +155,8 @@ function bytesOf(json: unknown): Buffer {
 
 /** Is a link followed by way of us? */
 export function isTracked(link: HtmlLink): boolean {
-  return FOLLOWED.test(targetOf(link)) && ![...link.attributes.keys()].some((name) => UNTRACKED.test(name));
+  const isFollowed = FOLLOWED.test(targetOf(link)) || fieldLinkOf(link.address) !== undefined;
+  return isFollowed && ![...link.attributes.keys()].some((name) => UNTRACKED.test(name));
 }
 
 /** The address that a link leads to: a host without a scheme is one of the web, as address bars read it. */
@@ -166,11 +179,22 @@ function withTrackedLinks(text: string, links: HtmlLink[], ids: ReadonlyMap<stri
     const id = ids.get(targetOf(link));
     if (id === undefined) continue;
     const isQuoted = /["']/.test(text[link.start - 1] ?? "");
-    const token = `{trackedlink=${id}}`;
+    const field = fieldLinkOf(link.address);
+    const token = field ? fieldToken(id, field) : `{trackedlink=${id}}`;
     tracked += text.slice(from, link.start) + (isQuoted ? token : `"${token}"`);
     from = link.end;
   }
   return tracked + text.slice(from);
+}
+
+function fieldToken(id: string, { alias, fallback }: FieldLink): string {
+  return html`{trackedfield=${id} ${alias}|${fallback}}`.markup;
+}
+
+/** The link and the field of the argument of `{trackedfield=<id> <alias>|<default>}`. */
+export function readFieldArgument(argument: string): FieldLink & { id: string } {
+  const [, id = "", alias = "", fallback = ""] = /^(\S*) ([\w-]*)\|(.*)$/s.exec(argument) ?? [];
+  return { id, alias, fallback };
 }
 
 /** The HTML of a mail: what its author wrote with the preheader, the picture, and a place for the link that machines alone follow. */

@@ -30,7 +30,7 @@ export type UnreadInMember = UnreadToken & { member: keyof MailTexts };
 /** The tokens of emails beside fields of contacts and dates (engines.md 6.7). */
 const NAMES =
   `unsubscribe_text unsubscribe_url dnc_url webview_text webview_url tracking_pixel scanner_trap subject signature
-  ownerfield pagelink assetlink dynamiccontent trackedlink formfield`.split(/\s+/);
+  ownerfield pagelink assetlink dynamiccontent trackedlink trackedfield formfield`.split(/\s+/);
 const TOKEN_NAME = /^\w{1,64}$/;
 
 /** The names of tokens in a mail for which values of the tokens `given` come with the send. */

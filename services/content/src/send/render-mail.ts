@@ -8,7 +8,7 @@ import { withoutTags } from "@tidings/runtime/plain-text";
 import type { EmailRevision } from "./email-revision.ts";
 import type { MailLinks } from "./mail-links.ts";
 import type { Reader } from "./mail-reader.ts";
-import type { MailTemplate } from "./mail-template.ts";
+import { type MailTemplate, readFieldArgument, targetOf } from "./mail-template.ts";
 import { type Owners, ownerField } from "./owners.ts";
 import { keyOf, type TokenAddressOptions, tokenAddresses } from "./token-addresses.ts";
 
@@ -30,6 +30,7 @@ export interface RenderParts extends TokenAddressOptions {
   owners: Owners;
 }
 
+const WEB = /^https?:/i;
 const MAIL_LENGTH_MAX = 4_000_000;
 
 /** Writes the mail of one contact. Throws TemplateError where it would be too large. */
@@ -100,12 +101,19 @@ function ownValue(
     utm,
     signature,
   }: { subject: string | undefined; utm: [name: string, value: string][]; signature: Html | undefined },
-  { send, owner }: Reader,
+  { send, owner, fields }: Reader,
   links: MailLinks,
 ): string | Html | undefined {
   switch (name) {
     case "trackedlink":
       return links.tracked(send, argument, utm);
+    case "trackedfield": {
+      const { id, alias, fallback } = readFieldArgument(argument);
+      const value = (fields.get(alias) || fallback).trim();
+      const target = targetOf({ address: value });
+      // Whatever is no address on the web stays as it is, and is not followed by way of us.
+      return (WEB.test(target) && URL.canParse(target) && links.trackedTo(send, target, id, utm)) || value;
+    }
     case "subject":
       return subject;
     case "signature":

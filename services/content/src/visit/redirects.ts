@@ -6,6 +6,7 @@ import type { Log } from "@tidings/runtime/log";
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import { LRUCache } from "lru-cache";
 import { type Click, leadReader, readClick, sourceOf } from "./click.ts";
+import { fieldLinkOf, readTarget } from "./field-link.ts";
 import { newFactId } from "./hit.ts";
 import { utmOf } from "./page-hit.ts";
 import { readParameters } from "./parameters.ts";
@@ -81,7 +82,10 @@ export function redirectRoutes(options: RedirectOptions): Router {
     const { visit, parameters } = await visitOfReader(request, sent, options);
     const click = readClick(settings.tokens.click, parameters.get("ct") ?? "");
     const utm = [...parameters].filter(([name]) => name.startsWith("utm_"));
-    const filled = await fillFields(redirect.url, reader?.contactId, valuesOf);
+    const filled =
+      fieldLinkOf(redirect.url) === undefined
+        ? await fillFields(redirect.url, reader?.contactId, valuesOf)
+        : (readTarget(settings.tokens.target, String(request.params.id), sent.get("to") ?? "") ?? "");
     const target = withParameters(filled, utm);
     if (!target) return next();
     // A link that names nobody counts nothing.

@@ -26,7 +26,13 @@ export interface VisitSettings {
   /** A visitor without a device is the one who came from the same address before. */
   isFoundByAddress: boolean;
   placeOf: PlaceOf;
-  tokens: { click: PublicTokens; hit: PublicTokens; device: EndingTokens; preview: EndingTokens };
+  tokens: {
+    click: PublicTokens;
+    target: PublicTokens;
+    hit: PublicTokens;
+    device: EndingTokens;
+    preview: EndingTokens;
+  };
 }
 
 export function visitSettings(
@@ -52,6 +58,7 @@ export function visitSettings(
     },
     tokens: {
       click: publicTokens(keys, "click"),
+      target: publicTokens(keys, "link target"),
       hit: publicTokens(keys, "hit"),
       device: endingTokens(keys, "device"),
       preview: endingTokens(keys, "preview"),
