@@ -1,12 +1,19 @@
 import MimeNode from "nodemailer/lib/mime-node";
 import { withoutControls } from "./header-line.ts";
 
-export interface MailAttachment {
+export type MailAttachment = {
   name: string;
   /** A media type, e.g. `application/pdf`. */
   type: string;
-  bytes: Buffer;
-}
+} & AttachedFile;
+
+/** The octets of an attachment, or the lines that `base64Lines` made of them. */
+type AttachedFile = { bytes: Buffer } | { lines: Buffer[] };
+
+/** Octets of a line of 76 characters (RFC 2045, 6.8). */
+const LINE_OCTETS = 57;
+/** 64 KB of lines at a time. */
+const PIECE_OCTETS = 840 * LINE_OCTETS;
 
 /** File systems keep names of 255 octets. A longer one is cut before its ending. */
 const NAME_BYTES_MAX = 255;
@@ -30,15 +37,35 @@ export function attachmentPart(attachment: MailAttachment): Promise<Buffer[]> {
   return part;
 }
 
-async function writePart({ name, type, bytes }: MailAttachment): Promise<Buffer[]> {
+/** Writes octets as lines of base64 while they are read: of a large file nothing but its lines is held. */
+export async function base64Lines(
+  octets: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): Promise<Buffer[]> {
+  const pieces: Buffer[] = [];
+  let rest = Buffer.alloc(0);
+  for await (const chunk of octets) {
+    rest = Buffer.concat([rest, chunk]);
+    let at = 0;
+    for (; at + PIECE_OCTETS <= rest.length; at += PIECE_OCTETS)
+      pieces.push(linesOf(rest.subarray(at, at + PIECE_OCTETS)));
+    rest = rest.subarray(at);
+  }
+  return rest.length > 0 ? [...pieces, linesOf(rest)] : pieces;
+}
+
+function linesOf(octets: Buffer): Buffer {
+  return Buffer.from(octets.toString("base64").replace(/.{1,76}/g, "$&\r\n"), "latin1");
+}
+
+async function writePart({ name, type, ...file }: MailAttachment): Promise<Buffer[]> {
   const contentType = MEDIA_TYPE.test(type) && !COMPOSITE.test(type) ? type : OCTETS;
   // The library writes names that are no ASCII (RFC 2231). Only its root has the headers of a mail.
   const node = new MimeNode("multipart/mixed").createChild(contentType, { filename: attachmentName(name) });
   node.setHeader("Content-Disposition", "attachment").setHeader("Content-Transfer-Encoding", "base64");
-  const part = await node.setContent(bytes).build();
-  const bodyAt = part.indexOf(HEAD_END) + HEAD_END.length;
-  const [head, body] = [part.subarray(0, bodyAt), part.subarray(bodyAt)];
-  return part.subarray(-2).equals(CRLF) ? [head, body] : [head, body, CRLF];
+  const part = await node.setContent("").build();
+  const head = part.subarray(0, part.indexOf(HEAD_END) + HEAD_END.length);
+  const lines = "lines" in file ? file.lines : await base64Lines([file.bytes]);
+  return [head, ...(lines.length > 0 ? lines : [CRLF])];
 }
 
 /**

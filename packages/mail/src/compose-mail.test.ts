@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { simpleParser } from "mailparser";
 import PostalMime from "postal-mime";
-import { attachmentName } from "./attachment.ts";
+import { attachmentName, base64Lines } from "./attachment.ts";
 import { composeMail, MailInvalid, type MailParts } from "./compose-mail.ts";
 import { withoutControls } from "./header-line.ts";
 
@@ -118,7 +119,7 @@ async function assertMailparserReads(bytes: Buffer, mail: MailParts): Promise<vo
   if (mail.html.trim() !== "") assert.equal(bodyOf(read.html || ""), bodyOf(mail.html));
   assert.deepEqual(
     read.attachments.map(({ content }) => content.toString("hex")),
-    mail.attachments.map((attachment) => attachment.bytes.toString("hex")),
+    mail.attachments.map((attachment) => ("bytes" in attachment ? attachment.bytes.toString("hex") : "")),
   );
 }
 
@@ -245,3 +246,17 @@ test("a local part that needs quotes is quoted, so that one recipient stays one"
 async function composed(mail: MailParts): Promise<Buffer> {
   return Buffer.concat(await composeMail(mail));
 }
+
+test("a file that is read in chunks is the same attachment as one that is read whole, in lines of 78 octets", async () => {
+  const octets = randomBytes(150_001);
+  for (const size of [100, 57, 47_880, 65_536, 200_000]) {
+    const chunks = Array.from({ length: Math.ceil(octets.length / size) }, (_, index) =>
+      octets.subarray(index * size, (index + 1) * size),
+    );
+    const lines = Buffer.concat(await base64Lines(chunks)).toString("latin1");
+    assert.ok(Buffer.from(lines, "base64").equals(octets));
+    assert.match(lines, /^(?:[A-Za-z0-9+/]{76}\r\n)*[A-Za-z0-9+/]{1,76}={0,2}\r\n$/);
+    assert.equal(lines.length, Buffer.concat(await base64Lines([octets])).length);
+  }
+  assert.deepEqual(await base64Lines([]), []);
+});
