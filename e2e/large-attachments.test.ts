@@ -30,7 +30,7 @@ function lookAt(mail: TakenMail): undefined {
 
 const stack = await startMailingStack({
   hasOwnHost: true,
-  content: { MAIL_CONNECTIONS: "4" },
+  content: { MAIL_CONNECTIONS: "4", UPLOAD_BYTES_MAX: String(BYTES) },
   server: { onMail: lookAt },
 });
 const { api, baseUrl, made } = stack;
