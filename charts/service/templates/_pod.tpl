@@ -35,14 +35,17 @@ securityContext:
   capabilities: { drop: [ALL] }
 {{- end }}
 
-{{/* Variables from Secrets. Takes (dict "secret" NAME "variables" MAP): each from the key of its own name unless it says otherwise. */}}
+{{/* Variables from Secrets. Takes (dict "secret" NAME "variables" MAP): each from the key of its own name unless it says otherwise; null
+takes one away. */}}
 {{- define "tidings.secretEnv" -}}
 {{- $secret := .secret -}}
 {{- $lines := list -}}
 {{- range $name, $source := .variables -}}
+{{- if kindIs "map" $source -}}
 {{- $key := dict "name" ($source.secret | default $secret) "key" ($source.key | default $name) -}}
 {{- if $source.optional }}{{ $_ := set $key "optional" true }}{{ end -}}
 {{- $lines = append $lines (dict "name" $name "valueFrom" (dict "secretKeyRef" $key)) -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $lines -}}
 {{- end }}
