@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { stackOfCommand } from "./bench/temporary-stack.ts";
@@ -12,6 +12,7 @@ import { root } from "./tool.ts";
 const SCHEMATHESIS = "4.32.5";
 const VENV = join(root, ".cache/schemathesis", SCHEMATHESIS);
 const HALF_AN_HOUR = 1_800;
+const SELECT = "#/components/parameters/select";
 const CHECKS = [
   "not_a_server_error",
   "status_code_conformance",
@@ -41,12 +42,26 @@ async function install(): Promise<void> {
   await succeed("touch", [join(VENV, "installed")]);
 }
 
+/**
+ * The description for the sender. A request that selects members is answered some of them, whatever is `required`: a schema cannot
+ * say that, so none is sent.
+ */
+async function writeDescription(): Promise<string> {
+  const text = await readFile(join(root, OPENAPI_FILE), "utf8");
+  const document = JSON.parse(text, (name, value) =>
+    name === "parameters" && Array.isArray(value) ? value.filter(({ $ref }) => $ref !== SELECT) : value,
+  );
+  const path = join(dirname(VENV), "openapi.json");
+  await writeFile(path, JSON.stringify(document));
+  return path;
+}
+
 async function test(): Promise<number> {
   const { baseUrl, password } = await own.start();
   const credentials = Buffer.from(`admin:${password}`).toString("base64");
   console.log(`${seconds} s, seed ${seed}`);
   return run(join(VENV, "bin/schemathesis"), [
-    ...["run", join(root, OPENAPI_FILE), "--url", baseUrl, "--header", `Authorization: Basic ${credentials}`],
+    ...["run", await writeDescription(), "--url", baseUrl, "--header", `Authorization: Basic ${credentials}`],
     ...["--checks", CHECKS.join(","), "--phases", "examples,fuzzing,stateful", "--continue-on-failure"],
     ...[
       "--max-time",
