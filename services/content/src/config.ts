@@ -12,6 +12,7 @@ import { readTextCallbacks } from "./reply/text-callbacks.ts";
 import { readFormerSecrets } from "./send/former-links.ts";
 import { readInboxAddress } from "./send/return-addresses.ts";
 import { readPushUrl, readTextUrl, readTweetUrl } from "./text/transport-url.ts";
+import { KEPT_LIST, machineNetworks } from "./visit/machine-networks.ts";
 
 const bytes = z.coerce.number().int().min(1);
 const MEGABYTE = 1024 * 1024;
@@ -128,8 +129,8 @@ export const contentVariables = {
   DO_NOT_TRACK_IPS: allowedRanges.default([]),
   /** Words in a User-Agent by which it is a machine's, beside those of the kept list. */
   BOT_AGENTS: list.default([]),
-  /** Networks of machines that follow links: CIDR ranges. */
-  MACHINE_NETWORKS: allowedRanges.default([]),
+  /** Networks of machines that follow links: CIDR ranges, and `known` for the kept list. */
+  MACHINE_NETWORKS: machineNetworks.prefault(KEPT_LIST),
   /** Words before the alias in the addresses of landing pages, in this order: `category`, `language`. */
   PAGE_PREFIXES: list.pipe(z.array(z.enum(["category", "language"])).max(2)).default([]),
   /** Visits of addresses that are no page's are recorded only of browsers that were here before. */
