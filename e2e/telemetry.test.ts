@@ -11,6 +11,8 @@ import { startTestStack, type TestStack } from "./stack.ts";
 /** The collector of each process, so that what came from whom needs no name. */
 const collectors = new Map<string, Collector>();
 for (const { name } of processes) collectors.set(name, await startCollector());
+// Each signal of the process "reporting" has an endpoint of its own.
+for (const name of ["reporting traces", "reporting logs"]) collectors.set(name, await startCollector());
 const of = (name: string): Collector => collectors.get(name) as Collector;
 
 const SOON = {
@@ -59,10 +61,20 @@ before(async () => {
       },
       reporting: {
         ...SOON,
-        OTEL_METRICS_EXPORTER: "otlp",
+        LOG_LEVEL: "info",
+        // No process listens at this port, and the protocol and header are those of no signal.
         OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
+        OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+        OTEL_EXPORTER_OTLP_HEADERS: "x-signal=any",
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: of("reporting traces").grpcUrl,
+        OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: "grpc",
+        OTEL_EXPORTER_OTLP_TRACES_HEADERS: "x-signal=traces",
         OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${of("reporting").url}/v1/metrics`,
-        OTEL_TRACES_EXPORTER: "none",
+        OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: "http/protobuf",
+        OTEL_EXPORTER_OTLP_METRICS_HEADERS: "x-signal=metrics",
+        OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: `${of("reporting logs").url}/v1/logs`,
+        OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: "http/protobuf",
+        OTEL_EXPORTER_OTLP_LOGS_HEADERS: "x-signal=logs",
       },
       webhook: {
         ...SOON,
@@ -199,6 +211,23 @@ test("http/json is spoken for each signal", () =>
     const seen = of("content").exports.map(({ signal, protocol }) => `${signal} ${protocol}`);
     for (const signal of ["metrics", "logs"]) assert.ok(seen.includes(`${signal} http/json`), seen.join());
   }));
+
+test("the endpoint, protocol and headers of a signal are used in place of those of all signals", async () => {
+  const { spansOf } = await traced("GET", "audit?limit=1");
+  await eventually(() => {
+    assert.ok(spansOf("reporting traces").some(({ service }) => service === "reporting"));
+    assert.ok(of("reporting logs").logs.some(({ body }) => body === "ready"));
+    assert.ok(of("reporting").metrics.length > 0);
+  });
+  for (const [name, ...expected] of [
+    ["reporting traces", "traces", "grpc"],
+    ["reporting", "metrics", "http/protobuf"],
+    ["reporting logs", "logs", "http/protobuf"],
+  ] as const) {
+    const seen = of(name).exports.map((sent) => [sent.signal, sent.protocol, sent.headers["x-signal"]]);
+    assert.deepEqual([...new Set(seen.map(String))], [[...expected, expected[0]].join()]);
+  }
+});
 
 test("OTEL_SDK_DISABLED sends nothing", () => {
   assert.deepEqual(of("campaign").exports, []);
