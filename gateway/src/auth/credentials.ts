@@ -48,32 +48,11 @@ export async function openCredentials(
   principals: Principals,
   throttle: LoginThrottle,
 ): Promise<Credentials> {
-  const verifier = await passwordVerifier();
+  const verify = await passwordCheck(database, throttle);
   const salt = randomBytes(32).toString("base64");
   const keyOf = (encoded: string) => hash("sha256", salt + encoded, "base64");
   const remembered = new LRUCache<string, Known>({ max: REMEMBERED_MAX });
   const running = new Map<string, Promise<Actor>>();
-
-  const verify = async (encoded: string, { clientIp, count, deadlineMs }: Attempt): Promise<Verified> => {
-    await count();
-    const { login, password } = decodeBasic(encoded);
-    const counted = await throttle.countAttempt(login, clientIp);
-    let isJudged = false;
-    try {
-      const found = await findLogin(database, login, deadlineMs);
-      const isRight = await verifier.matches(found?.passwordHash, password, addressKey(clientIp));
-      const userId = isRight ? found?.userId : undefined;
-      isJudged = true;
-      await noteLogin(database, { login, clientIp, userId }, deadlineMs);
-      if (userId === undefined || found?.passwordHash === undefined) throw refused();
-      await counted.forgive();
-      return { userId, passwordHash: found.passwordHash };
-    } catch (error) {
-      // The database was away, or too much to do: nobody said that the password is wrong.
-      if (!isJudged) await counted.giveBack();
-      throw error;
-    }
-  };
 
   /** Verified credentials are neither counted nor verified again, unless the password has changed. */
   const recheck = async (known: Known, deadlineMs: number): Promise<Verified | undefined> => {
@@ -117,6 +96,31 @@ export async function openCredentials(
         return running.get(key) ?? authenticateOnce(key, encoded, attempt);
       });
     },
+  };
+}
+
+/** Verifies passwords; each attempt is counted. */
+async function passwordCheck(database: Database, throttle: LoginThrottle) {
+  const verifier = await passwordVerifier();
+  return async (encoded: string, { clientIp, count, deadlineMs }: Attempt): Promise<Verified> => {
+    await count();
+    const { login, password } = decodeBasic(encoded);
+    const counted = await throttle.countAttempt(login, clientIp);
+    let isJudged = false;
+    try {
+      const found = await findLogin(database, login, deadlineMs);
+      const isRight = await verifier.matches(found?.passwordHash, password, addressKey(clientIp));
+      const userId = isRight ? found?.userId : undefined;
+      isJudged = true;
+      await noteLogin(database, { login, clientIp, userId }, deadlineMs);
+      if (userId === undefined || found?.passwordHash === undefined) throw refused();
+      await counted.forgive();
+      return { userId, passwordHash: found.passwordHash };
+    } catch (error) {
+      // The database was away, or too much to do: nobody said that the password is wrong.
+      if (!isJudged) await counted.giveBack();
+      throw error;
+    }
   };
 }
 

@@ -46,34 +46,16 @@ export function userRepository(database: Database, outbox: Outbox, problems: Vio
 
 /** The changes of users with their rules; each is a transaction of its own. */
 export function userChanges(database: Database, outbox: Outbox): UserChanges {
-  const createUser = async (sent: User | undefined, call: Call): Promise<Saved<User>> => {
-    const user = create(UserSchema, sent);
-    const password = await newPassword(user.plainPassword, user);
-    const hash = "password" in password ? await hashPassword(password.password) : undefined;
-    return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
-      user.roleId = sentRoleId(user);
-      const problems = [
-        ...(await checkNames(transaction, user)),
-        ...(await checkRole(joined, user.roleId, call)),
-        ...("problem" in password ? [{ field: "plainPassword", message: password.problem }] : []),
-      ];
-      const saved = await usersIn(transaction, joined, problems).create(user, call);
-      storeNames(transaction, saved.item);
-      if (hash) storePassword(transaction, saved.item.id, hash);
-      return saved;
-    });
-  };
-
   const updateUser = async (update: Update<User>, call: Call): Promise<Saved<User>> => {
     if (update.allowMissing && !(await exists(database, update.id, call))) {
       if (call.reach(Verb.CREATE) === "none") throw denied();
       requireExpected(call, UserSchema.typeName, { id: update.id, version: undefined });
-      return createUser(update.message, call);
+      return createUser(database, outbox, update.message, call);
     }
     const known = await userRepository(database, outbox).get(update.id, call);
-    const replacement = await replacementOf(update, known, call);
+    const replacement = await replacementOf(database, update, known, call);
     return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
-      const before = await usersIn(transaction, joined).get(update.id, call);
+      const before = await usersIn(transaction, joined, outbox).get(update.id, call);
       await requireRightsOf(joined, before, call);
       const { message, updateMask } = changeOf(update, before);
       const problems = [
@@ -86,7 +68,7 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
         ...("problem" in replacement ? [{ field: "plainPassword", message: replacement.problem }] : []),
       ];
       const change = { id: before.id, message, updateMask, allowMissing: false };
-      const saved = await usersIn(transaction, joined, problems).update(change, call);
+      const saved = await usersIn(transaction, joined, outbox, problems).update(change, call);
       storeNames(transaction, saved.item);
       if ("hash" in replacement) await replacePassword(transaction, saved.item.id, replacement.hash, call);
       await requireAdministrator(transaction);
@@ -94,46 +76,9 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
     });
   };
 
-  /** The hash of the password that an edit sends, if it sends one, and one's own only with the one before. */
-  const replacementOf = async (
-    { message, updateMask }: Update<User>,
-    before: User,
-    call: Call,
-  ): Promise<{ hash: string } | { problem: string } | Record<never, never>> => {
-    if (!message?.plainPassword?.length || !updateMask) return {};
-    return passwordChange(database, { user: before, sent: message.plainPassword }, call);
-  };
-
-  const changePassword = async (id: number, sent: Uint8Array, call: Call): Promise<void> => {
-    requireEdit(id, call);
-    const user = await userRepository(database, outbox).get(id, asSelf(call, id));
-    const change = await passwordChange(database, { user, sent }, call);
-    if ("problem" in change) throw invalid([{ field: "plainPassword", message: change.problem }]);
-    await changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
-      await requireRightsOf(joined, user, call);
-      await replacePassword(transaction, id, change.hash, call);
-    });
-  };
-
-  const endSessionsOf = async (id: number, call: Call) => {
-    requireEdit(id, call);
-    const user = await userRepository(database, outbox).get(id, asSelf(call, id));
-    return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
-      await requireRightsOf(joined, user, call);
-      const ended = await endSessions(transaction, id);
-      await auditOf(transaction, "end_sessions", id, call, ended);
-      return ended;
-    });
-  };
-
-  /** Everybody may change what is their own; others only who may edit them. */
-  const requireEdit = (id: number, call: Call): void => {
-    if (id !== call.actor.id && call.reach(Verb.EDIT) === "none") throw denied();
-  };
-
   const deleteUser = (id: number, call: Call): Promise<User> =>
     changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
-      const users = usersIn(transaction, joined);
+      const users = usersIn(transaction, joined, outbox);
       const before = await users.get(id, call);
       if (id === call.actor.id) throw self();
       await requireRightsOf(joined, before, call);
@@ -142,20 +87,94 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
       return item;
     });
 
-  const usersIn = (transaction: Transaction, joined: Database, problems?: Violation[]): Single<User> =>
-    audited(userRepository(joined, outbox, problems), {
-      transaction,
-      schema: UserSchema,
-      objectType: "user",
-    });
-
   return {
-    create: createUser,
+    create: (sent, call) => createUser(database, outbox, sent, call),
     update: updateUser,
     delete: deleteUser,
-    changePassword,
-    endSessions: endSessionsOf,
+    ...signInChanges(database, outbox),
   };
+}
+
+async function createUser(
+  database: Database,
+  outbox: Outbox,
+  sent: User | undefined,
+  call: Call,
+): Promise<Saved<User>> {
+  const user = create(UserSchema, sent);
+  const password = await newPassword(user.plainPassword, user);
+  const hash = "password" in password ? await hashPassword(password.password) : undefined;
+  return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
+    user.roleId = sentRoleId(user);
+    const problems = [
+      ...(await checkNames(transaction, user)),
+      ...(await checkRole(joined, user.roleId, call)),
+      ...("problem" in password ? [{ field: "plainPassword", message: password.problem }] : []),
+    ];
+    const saved = await usersIn(transaction, joined, outbox, problems).create(user, call);
+    storeNames(transaction, saved.item);
+    if (hash) storePassword(transaction, saved.item.id, hash);
+    return saved;
+  });
+}
+
+function usersIn(
+  transaction: Transaction,
+  joined: Database,
+  outbox: Outbox,
+  problems?: Violation[],
+): Single<User> {
+  return audited(userRepository(joined, outbox, problems), {
+    transaction,
+    schema: UserSchema,
+    objectType: "user",
+  });
+}
+
+/** Changes of what lets a user in. */
+function signInChanges(
+  database: Database,
+  outbox: Outbox,
+): Pick<UserChanges, "changePassword" | "endSessions"> {
+  return {
+    async changePassword(id, sent, call) {
+      requireEdit(id, call);
+      const user = await userRepository(database, outbox).get(id, asSelf(call, id));
+      const change = await passwordChange(database, { user, sent }, call);
+      if ("problem" in change) throw invalid([{ field: "plainPassword", message: change.problem }]);
+      await changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
+        await requireRightsOf(joined, user, call);
+        await replacePassword(transaction, id, change.hash, call);
+      });
+    },
+
+    async endSessions(id, call) {
+      requireEdit(id, call);
+      const user = await userRepository(database, outbox).get(id, asSelf(call, id));
+      return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
+        await requireRightsOf(joined, user, call);
+        const ended = await endSessions(transaction, id);
+        await auditOf(transaction, "end_sessions", id, call, ended);
+        return ended;
+      });
+    },
+  };
+}
+
+/** Everybody may change what is their own; others only who may edit them. */
+function requireEdit(id: number, call: Call): void {
+  if (id !== call.actor.id && call.reach(Verb.EDIT) === "none") throw denied();
+}
+
+/** The hash of the password that an edit sends, if it sends one, and one's own only with the one before. */
+async function replacementOf(
+  database: Database,
+  { message, updateMask }: Update<User>,
+  before: User,
+  call: Call,
+): Promise<{ hash: string } | { problem: string } | Record<never, never>> {
+  if (!message?.plainPassword?.length || !updateMask) return {};
+  return passwordChange(database, { user: before, sent: message.plainPassword }, call);
 }
 
 /** A username never changes, and a replacement keeps the role. What is not to change is as before in the message. */

@@ -44,25 +44,21 @@ const DELETED: Schema = { ...NAMED, type: ["integer", "string", "object"] };
 /** The result of the item at one position of the request. */
 type Result = { item: Message; status: number } | { fault: Fault };
 
+/** The batches of one resource. */
+interface Batch {
+  resource: Resource;
+  methods: StandardMethods;
+  decode: BodyDecoder;
+  write: MessageWriter;
+  itemsMax: number;
+  nameOf(rpc: DescMethod): string;
+}
+
 /** Batches: every item succeeds or fails for itself, and is named by its place in the request. */
-export function batchRoutes(
-  resource: Resource,
-  methods: StandardMethods,
-  decode: BodyDecoder,
-  write: MessageWriter,
-  itemsMax: number,
-  nameOf: (rpc: DescMethod) => string,
-): Route[] {
+export function batchRoutes(batch: Batch): Route[] {
+  const { resource, methods, decode, itemsMax, nameOf } = batch;
   const at = `/${resource.path}/batch`;
   const { rpc } = methods;
-  const items = (describe: (item: Schema, components: Components) => Schema, example: object) =>
-    batchBody((components) => ({
-      type: "array",
-      description: "An object with a member for each item, named by its number, is read as the same",
-      maxItems: itemsMax,
-      items: describe(components.sent(methods.resource), components),
-      examples: [[example]],
-    }));
   const ids = {
     ...batchBody((components) => ({
       ...components.named("BatchDeletion", { anyOf: deletedForms(itemsMax) }),
@@ -70,45 +66,6 @@ export function batchRoutes(
     })),
     isOptional: true as const,
   };
-  const answerOf = (status: number, hasStatusCodes: boolean): Answer<Result[]> => ({
-    statuses: [status],
-    describe: (components) => describeBatch(resource, methods, components, hasStatusCodes),
-    send: (response, results) =>
-      sendJson(response, status, batchJson(resource, results, write, hasStatusCodes)),
-  });
-
-  const edit = (method: "PATCH" | "PUT") => {
-    const isReplaced = method === "PUT";
-    const toUpdate = (body: Body): UpdateItem => {
-      const id = itemId(body.id);
-      if (id === undefined && !isReplaced) throw notFound();
-      const { message, paths } = decode(withoutCondition(body));
-      const updateMask = { paths: isReplaced ? ["*"] : paths };
-      return { id: id ?? 0, message, updateMask, allowMissing: isReplaced };
-    };
-    return route({
-      method,
-      path: `${at}/edit`,
-      summary: isReplaced
-        ? `Replace several of ${resource.path}, or create them`
-        : `Change several of ${resource.path}`,
-      rpc: rpc.batchUpdate,
-      operation: nameOf(rpc.batchUpdate).replace("Update", isReplaced ? "Replace" : "Update"),
-      budget: "batch",
-      body: items((item, components) => ({ allOf: [item, components.named("BatchItem", NAMED)] }), {
-        id: 1,
-        ...resource.example,
-      }),
-      answer: answerOf(200, true),
-      handle({ body, options }) {
-        const bodies = batchItems(body, itemsMax);
-        const expected = expectedItems(methods.resource.typeName, bodies);
-        const send = (updates: UpdateItem[]) => methods.batchUpdate(updates, { ...options, expected });
-        return eachDecoded(bodies, toUpdate, send);
-      },
-    });
-  };
-
   return [
     route({
       method: "POST",
@@ -117,8 +74,8 @@ export function batchRoutes(
       rpc: rpc.batchCreate,
       operation: nameOf(rpc.batchCreate),
       budget: "batch",
-      body: items((item) => item, resource.example),
-      answer: answerOf(201, true),
+      body: itemsBody(batch, (item) => item, resource.example),
+      answer: resultsAnswer(batch, 201, true),
       handle: ({ body, options }) =>
         eachDecoded(
           batchItems(body, itemsMax),
@@ -126,8 +83,8 @@ export function batchRoutes(
           (messages) => methods.batchCreate(messages, options),
         ),
     }),
-    edit("PATCH"),
-    edit("PUT"),
+    editRoute(batch, "PATCH"),
+    editRoute(batch, "PUT"),
     route({
       method: "DELETE",
       path: `${at}/delete`,
@@ -137,7 +94,7 @@ export function batchRoutes(
       budget: "batch",
       query: IDS,
       body: ids,
-      answer: answerOf(200, false),
+      answer: resultsAnswer(batch, 200, false),
       async handle({ exchange, options }) {
         const items = deletedItems(exchange, itemsMax);
         const expected = expectedItems(methods.resource.typeName, items);
@@ -145,6 +102,68 @@ export function batchRoutes(
       },
     }),
   ];
+}
+
+/** A PATCH changes the entities that it names; a PUT replaces them, and makes those that are not there. */
+function editRoute(batch: Batch, method: "PATCH" | "PUT"): Route {
+  const { resource, methods, decode, itemsMax, nameOf } = batch;
+  const { rpc } = methods;
+  const isReplaced = method === "PUT";
+  const toUpdate = (body: Body): UpdateItem => {
+    const id = itemId(body.id);
+    if (id === undefined && !isReplaced) throw notFound();
+    const { message, paths } = decode(withoutCondition(body));
+    const updateMask = { paths: isReplaced ? ["*"] : paths };
+    return { id: id ?? 0, message, updateMask, allowMissing: isReplaced };
+  };
+  return route({
+    method,
+    path: `/${resource.path}/batch/edit`,
+    summary: isReplaced
+      ? `Replace several of ${resource.path}, or create them`
+      : `Change several of ${resource.path}`,
+    rpc: rpc.batchUpdate,
+    operation: nameOf(rpc.batchUpdate).replace("Update", isReplaced ? "Replace" : "Update"),
+    budget: "batch",
+    body: itemsBody(batch, (item, components) => ({ allOf: [item, components.named("BatchItem", NAMED)] }), {
+      id: 1,
+      ...resource.example,
+    }),
+    answer: resultsAnswer(batch, 200, true),
+    handle({ body, options }) {
+      const bodies = batchItems(body, itemsMax);
+      const expected = expectedItems(methods.resource.typeName, bodies);
+      const send = (updates: UpdateItem[]) => methods.batchUpdate(updates, { ...options, expected });
+      return eachDecoded(bodies, toUpdate, send);
+    },
+  });
+}
+
+function itemsBody(
+  { methods, itemsMax }: Batch,
+  describe: (item: Schema, components: Components) => Schema,
+  example: object,
+) {
+  return batchBody((components) => ({
+    type: "array",
+    description: "An object with a member for each item, named by its number, is read as the same",
+    maxItems: itemsMax,
+    items: describe(components.sent(methods.resource), components),
+    examples: [[example]],
+  }));
+}
+
+function resultsAnswer(
+  { resource, methods, write }: Batch,
+  status: number,
+  hasStatusCodes: boolean,
+): Answer<Result[]> {
+  return {
+    statuses: [status],
+    describe: (components) => describeBatch(resource, methods, components, hasStatusCodes),
+    send: (response, results) =>
+      sendJson(response, status, batchJson(resource, results, write, hasStatusCodes)),
+  };
 }
 
 /** A list of items, or an object with a member for each that is named by its number; as the body or as its member `ids`. */

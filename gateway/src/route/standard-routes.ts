@@ -63,7 +63,7 @@ export function standardRoutes(
   return [
     ...readRoutes(parts, limits),
     createRoute(parts),
-    ...batchRoutes(resource, methods, decode, write, limits.batchMax, nameOf),
+    ...batchRoutes({ resource, methods, decode, write, itemsMax: limits.batchMax, nameOf }),
     ...editRoutes(parts),
     deleteRoute(parts),
   ];

@@ -6,6 +6,7 @@ import {
   EventLogEditSchema,
   EventLogSchema,
 } from "@tidings/proto/tidings/campaign/v1/campaign";
+import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest, Fault } from "@tidings/rpc/fault";
 import { statusToFault } from "@tidings/rpc/fault-status";
 import { errorEntry } from "../rest/error.ts";
@@ -29,14 +30,13 @@ const NO_CONTACT = "Contact not found.";
 /** Routes of the log of a campaign's events: what became of each for a contact. */
 export function eventLogRoutes({ clients, limits }: RoutesContext): Route[] {
   const campaigns = clients.of(CampaignMethodService);
-  const rpc = CampaignMethodService.method;
   const limitMax = Math.min(limits.limitMax, LOGS_PAGE_MAX);
   return [
     route({
       method: "GET",
       path: "/campaigns/events/contact/:contactId",
       summary: "List what became of the events of all campaigns for a contact",
-      rpc: rpc.listContactEvents,
+      rpc: CampaignMethodService.method.listContactEvents,
       parameters: { contactId: entityId("contacts", "view", { missing: NO_CONTACT }) },
       query: listQuery({ ...limits, limitMax }),
       answer: listAnswer(EVENTS, EventLogSchema, {
@@ -51,6 +51,14 @@ export function eventLogRoutes({ clients, limits }: RoutesContext): Route[] {
         },
       }),
     }),
+    ...editRoutes(campaigns, limits.batchMax),
+  ];
+}
+
+/** Routes that change when events are due. */
+function editRoutes(campaigns: RpcClient<typeof CampaignMethodService>, batchMax: number): Route[] {
+  const rpc = CampaignMethodService.method;
+  return [
     route({
       method: "PUT",
       path: "/campaigns/events/:eventId/contact/:contactId/edit",
@@ -76,7 +84,7 @@ export function eventLogRoutes({ clients, limits }: RoutesContext): Route[] {
       budget: "batch",
       body: batchBody((components) => ({
         type: "array",
-        maxItems: limits.batchMax,
+        maxItems: batchMax,
         items: components.sent(EventLogEditSchema),
         examples: [[{ eventId: 1, contactId: 1, ...DUE_LATER }]],
       })),
@@ -86,7 +94,7 @@ export function eventLogRoutes({ clients, limits }: RoutesContext): Route[] {
         ]),
       ),
       async handle({ body, options }) {
-        const decoded = decodeAll(body, limits.batchMax);
+        const decoded = decodeAll(body, batchMax);
         const edits = decoded.flatMap((item) => (item instanceof Fault ? [] : [item]));
         // Asked even without contacts, so that a missing right is a 403.
         const { results } = await campaigns.editEventLogs({ edits }, options);

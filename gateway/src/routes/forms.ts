@@ -33,7 +33,12 @@ const FILE: Answer<unknown> = {
 
 /** Routes of forms beyond the standard operations: removal of parts, and submissions. */
 export function formRoutes(context: RoutesContext): Route[] {
-  return [...removalRoutes(context), ...submissionRoutes(context), ...spamRoutes(context)];
+  return [
+    ...removalRoutes(context),
+    ...submissionListRoutes(context),
+    ...singleSubmissionRoutes(context),
+    ...spamRoutes(context),
+  ];
 }
 
 function removalRoutes({ clients, nested }: RoutesContext): Route[] {
@@ -71,7 +76,7 @@ function removalRoutes({ clients, nested }: RoutesContext): Route[] {
   ];
 }
 
-function submissionRoutes({ clients, limits, transfer }: RoutesContext): Route[] {
+function submissionListRoutes({ clients, limits }: RoutesContext): Route[] {
   const submissions = clients.of(SubmissionService);
   const viewed = { id: entityId("forms", "view") };
   const listed = listAnswer({ many: "submissions", shape: "array", total: "string" }, SubmissionSchema);
@@ -109,6 +114,13 @@ function submissionRoutes({ clients, limits, transfer }: RoutesContext): Route[]
         list: listOf({ formId, contactId }),
       }),
     }),
+  ];
+}
+
+function singleSubmissionRoutes({ clients, transfer }: RoutesContext): Route[] {
+  const submissions = clients.of(SubmissionService);
+  const viewed = { id: entityId("forms", "view") };
+  return [
     route({
       method: "GET",
       path: "/forms/:id/submissions/:submissionId",

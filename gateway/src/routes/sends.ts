@@ -8,9 +8,10 @@ import {
 import { type SendHold, SendHoldService } from "@tidings/proto/tidings/content/v1/send_hold";
 import { SmsMethodService, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { ListedTweetSchema, TweetMethodService } from "@tidings/proto/tidings/content/v1/tweet";
-import type { Outgoing } from "@tidings/rpc/client";
+import type { Outgoing, RpcClient } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import type { Clients } from "../clients.ts";
+import type { Cursors } from "../rest/cursor.ts";
 import { linkNext, positionOf, sentCursor } from "../rest/cursor-page.ts";
 import { messageWriter } from "../rest/message-json.ts";
 import { type Answer, jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
@@ -160,7 +161,9 @@ interface Ledger {
   resolve(asked: { id: string; as: string }, options: Outgoing): Promise<Message>;
 }
 
-function ledgersOf(clients: Clients): Record<ToContacts, Ledger> & { notice: Pick<Ledger, "list"> } {
+type Ledgers = Record<ToContacts, Ledger> & { notice: Pick<Ledger, "list"> };
+
+function ledgersOf(clients: Clients): Ledgers {
   const emails = clients.of(EmailMethodService);
   const smses = clients.of(SmsMethodService);
   const tweets = clients.of(TweetMethodService);
@@ -193,31 +196,39 @@ const EDIT: Right = {
 /** Routes of the ledger: what became of each mail and each text message. */
 export function sendRoutes({ clients, limits: { cursors } }: RoutesContext): Route[] {
   const ledgers = ledgersOf(clients);
-  const holds = clients.of(SendHoldService);
-  const rpc = EmailMethodService.method;
   return [
-    route({
-      method: "GET",
-      path: "/sends",
-      summary:
-        "List sends of an email, a text message, a tweet, a notification or a contact, the latest first",
-      rpc: rpc.listSends,
-      right: {
-        ...{ base: "email:emails", verb: "view" },
-        orElse:
-          "that of the channel besides emails: `sms:smses:view` with `channel=sms`, `svcSocial:tweets:view`, `notification:notifications:view`",
-      },
-      query: SENDS_QUERY,
-      answer: SENDS,
-      async handle({ query: { channel, cursor, ...asked }, options, response }) {
-        const list = { cursors, filters: [channel, asked.itemId, asked.contactId, asked.state] };
-        const position = cursor === undefined ? undefined : positionOf(cursor, response, list);
-        const behind = { ...asked, after: position ?? asked.after };
-        const { sends, next } = await ledgers[channel].list(behind, options);
-        if (cursor !== undefined && next !== "") linkNext(next, response, list);
-        return `{"sends":[${sends.map(sendJson).join(",")}],"next":${JSON.stringify(next || null)}}`;
-      },
-    }),
+    listRoute(ledgers, cursors),
+    ...holdRoutes(clients.of(SendHoldService)),
+    ...undecidedRoutes(ledgers),
+  ];
+}
+
+function listRoute(ledgers: Ledgers, cursors: Cursors): Route {
+  return route({
+    method: "GET",
+    path: "/sends",
+    summary: "List sends of an email, a text message, a tweet, a notification or a contact, the latest first",
+    rpc: EmailMethodService.method.listSends,
+    right: {
+      ...{ base: "email:emails", verb: "view" },
+      orElse:
+        "that of the channel besides emails: `sms:smses:view` with `channel=sms`, `svcSocial:tweets:view`, `notification:notifications:view`",
+    },
+    query: SENDS_QUERY,
+    answer: SENDS,
+    async handle({ query: { channel, cursor, ...asked }, options, response }) {
+      const list = { cursors, filters: [channel, asked.itemId, asked.contactId, asked.state] };
+      const position = cursor === undefined ? undefined : positionOf(cursor, response, list);
+      const behind = { ...asked, after: position ?? asked.after };
+      const { sends, next } = await ledgers[channel].list(behind, options);
+      if (cursor !== undefined && next !== "") linkNext(next, response, list);
+      return `{"sends":[${sends.map(sendJson).join(",")}],"next":${JSON.stringify(next || null)}}`;
+    },
+  });
+}
+
+function holdRoutes(holds: RpcClient<typeof SendHoldService>): Route[] {
+  return [
     route({
       method: "GET",
       path: "/sends/hold",
@@ -234,6 +245,13 @@ export function sendRoutes({ clients, limits: { cursors } }: RoutesContext): Rou
       answer: HOLD,
       handle: async ({ options }) => holdJson(await holds.resumeSends({}, options)),
     }),
+  ];
+}
+
+/** Sends that failed, or whose outcome nobody knows. */
+function undecidedRoutes(ledgers: Ledgers): Route[] {
+  const rpc = EmailMethodService.method;
+  return [
     route({
       method: "POST",
       path: "/sends/replay",

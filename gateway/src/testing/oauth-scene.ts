@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { hash, randomBytes } from "node:crypto";
-import { backgroundDeadline } from "@tidings/database/database";
+import { backgroundDeadline, type Database } from "@tidings/database/database";
 import { createOutbox } from "@tidings/messaging/outbox";
 import type { ClientDraft } from "../oauth/client-draft.ts";
 import { createClient } from "../oauth/manage-clients.ts";
@@ -26,50 +26,18 @@ export async function startOAuthScene(options: SceneOptions = {}) {
   const scene = await startScene(options);
   const base = `http://127.0.0.1:${scene.port}`;
 
-  const newClient = async (draft: Partial<ClientDraft> = {}): Promise<TestClient> => {
-    const wanted: ClientDraft = {
-      name: "App",
-      redirectUris: [CALLBACK],
-      grants: ["authorization_code", "refresh_token"],
-      isPublic: false,
-      roleId: undefined,
-      ...draft,
-    };
-    const author = { actor: undefined, clientIp: undefined };
-    const { client, secret } = await createClient(
-      { database: scene.database, outbox: createOutbox() },
-      wanted,
-      author,
-      backgroundDeadline(),
-    );
-    return { id: client.id, publicId: client.publicId, secret: secret ?? "" };
-  };
-
-  const post = async (
-    path: string,
-    fields: Record<string, string>,
-    headers: Record<string, string> = {},
-  ): Promise<TokenAnswer> => {
-    const body = new URLSearchParams(fields);
-    const response = await fetch(`${base}${path}`, { method: "POST", body, headers });
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: (await response.json()) as TokenAnswer["body"],
-    };
-  };
-
   const execute = (text: string, values: unknown[] = []) =>
     scene.database.query({ text }, values, backgroundDeadline());
 
   return {
     ...scene,
     base,
-    newClient,
+    newClient: (draft: Partial<ClientDraft> = {}) => newClient(scene.database, draft),
     execute,
-    post,
+    post: (path: string, fields: Record<string, string>, headers?: Record<string, string>) =>
+      post(`${base}${path}`, fields, headers),
     token: (fields: Record<string, string>, headers?: Record<string, string>) =>
-      post("/oauth/v2/token", fields, headers),
+      post(`${base}/oauth/v2/token`, fields, headers),
     callApi: async (accessToken: string) => {
       const headers = { authorization: `Bearer ${accessToken}` };
       const response = await fetch(`${base}/api/tags`, { headers });
@@ -97,6 +65,39 @@ export async function startOAuthScene(options: SceneOptions = {}) {
     async close() {
       await scene.stop();
     },
+  };
+}
+
+async function newClient(database: Database, draft: Partial<ClientDraft>): Promise<TestClient> {
+  const wanted: ClientDraft = {
+    name: "App",
+    redirectUris: [CALLBACK],
+    grants: ["authorization_code", "refresh_token"],
+    isPublic: false,
+    roleId: undefined,
+    ...draft,
+  };
+  const author = { actor: undefined, clientIp: undefined };
+  const { client, secret } = await createClient(
+    { database: database, outbox: createOutbox() },
+    wanted,
+    author,
+    backgroundDeadline(),
+  );
+  return { id: client.id, publicId: client.publicId, secret: secret ?? "" };
+}
+
+async function post(
+  url: string,
+  fields: Record<string, string>,
+  headers: Record<string, string> = {},
+): Promise<TokenAnswer> {
+  const body = new URLSearchParams(fields);
+  const response = await fetch(url, { method: "POST", body, headers });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as TokenAnswer["body"],
   };
 }
 

@@ -9,8 +9,7 @@ import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { type Actor, type ActorVerifier, actorVerifier } from "@tidings/rpc/actor";
 import type { Handlers } from "@tidings/rpc/definition";
-import { denied, invalid, notFound } from "@tidings/rpc/fault";
-import { faultToStatus } from "@tidings/rpc/fault-status";
+import { notFound } from "@tidings/rpc/fault";
 import { implement, serve } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
 import { createLog } from "@tidings/runtime/log";
@@ -35,12 +34,12 @@ import { cursorsOf } from "../rest/cursor.ts";
 import { SERVICES } from "../services.ts";
 import { openTransfer } from "../transfer.ts";
 import type { WebOptions } from "../web.ts";
+import { type TagHandlers, tagHandlers } from "./tag-handlers.ts";
 
 export const PASSWORD = "correct horse";
 export const AUTHORIZATION = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString("base64")}`;
 const log = createLog("gateway", "silent");
-
-export type TagHandlers = Handlers<typeof TagService>;
+const clientIp = clientIpReader([], log);
 
 export interface SceneOptions extends Partial<Omit<AppOptions, "web">> {
   web?: Partial<WebOptions>;
@@ -56,51 +55,26 @@ export interface SceneOptions extends Partial<Omit<AppOptions, "web">> {
 /** More than any test asks for. */
 const UNLIMITED = rateLimiter({ name: "unlimited", points: 1_000_000, windowSeconds: 60, redis: undefined });
 
+const FIXED = {
+  log,
+  clientIp,
+  versionHeader: "Tidings-Version",
+  version: "1.2.3",
+  isEnabled: true,
+  limits: { pageSize: 30, limitMax: 10_000, batchMax: 200, cursors: cursorsOf("test") },
+  nested: "byId",
+  apiOrigin: undefined,
+} as const;
+
 /** A gateway on a real port, before a real RPC server that keeps tags in memory. */
 export async function startScene(options: SceneOptions = {}) {
-  const keys = generateKeyPairSync("ed25519");
-  const privateKey = keys.privateKey.export({ format: "der", type: "pkcs8" }).toString("base64");
-  const publicKey = keys.publicKey.export({ format: "der", type: "spki" }).toString("base64");
+  const { privateKey, publicKey } = newKeys();
   const tags = new Map<number, Tag>();
-  const services = [
-    implement(TagService, { ...tagHandlers(tags), ...options.handlers }),
-    implement(ContactMethodService, {
-      ...unanswered(ContactMethodService),
-      listContactFields: () => ({ fields: Buffer.from('{"1":{"id":1,"alias":"title"}}') }),
-      changeContactPoints: ({ delta, eventName }) => {
-        if (eventName === "missing") throw notFound();
-        return { points: delta };
-      },
-    }),
-    implement(WebhookService, unanswered(WebhookService)),
-    implement(TriggerService, {
-      listTriggers: () => ({ triggers: [{ name: "svc.a", label: "A", description: "About A" }] }),
-    }),
-  ];
-  // One server for all services: it takes the tokens for each of the processes they belong to.
-  const verifiers = new Map<string, ActorVerifier>(
-    SERVICES.map((name) => [name, actorVerifier([`user+client:${publicKey}`], name)]),
-  );
-  const rpc = await serve(services, {
-    port: 0,
-    log,
-    verifyActor: (token) => {
-      const payload = JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString());
-      return verifiers.get(payload.aud)?.(token) as Actor;
-    },
-    inFlightMax: 64,
-  });
-  const address = `127.0.0.1:${rpc.port}`;
-  const testDatabase = await createTestDatabase();
-  const database = openDatabase({ url: testDatabase.url("identity"), log });
-  const outbox = createOutbox();
-  const addresses = Object.fromEntries(SERVICES.map((name) => [name, address]));
+  const rpc = await serveTags(tags, options.handlers, publicKey);
+  const addresses = Object.fromEntries(SERVICES.map((name) => [name, `127.0.0.1:${rpc.port}`]));
+  const { database, outbox, principals, credentials, close } = await openIdentity();
   const clients = openClients({ addresses, actorPrivateKey: privateKey, identity: { database, outbox } });
-  await ensureAdministrator(database, outbox, { username: "admin", password: PASSWORD });
   const shedding = loadShedding(256);
-  const principals = openPrincipals(database);
-  const credentials = await openCredentials(database, principals, loginThrottle(undefined));
-  const clientIp = clientIpReader([], log);
   const rates = apiRateLimits({ requestsPerHour: 0, keysPerMinute: 1_000 }, undefined);
   const {
     lifetimes = { accessSeconds: 3600, refreshSeconds: 14 * 86_400 },
@@ -110,25 +84,11 @@ export async function startScene(options: SceneOptions = {}) {
     publicRates = {},
     ...overrides
   } = options;
-  const arrivals = bodyArrivals(options.arrivalLimits);
-  const limits = webLimits({
-    clientIp,
-    ratePerSecond: publicRate,
-    rates: publicRates,
-    inFlightMax: 256,
-    redis: undefined,
-  });
+  const limits = limitsOf(publicRate, publicRates);
   const webOptions: WebOptions = { address: "127.0.0.1:1", host: undefined, limits, ...web };
   const app = createApp({
-    log,
-    versionHeader: "Tidings-Version",
-    version: "1.2.3",
-    isEnabled: true,
-    authentication: {
-      credentials,
-      bearers: openBearers(database, principals),
-      isBasicEnabled: true,
-    },
+    ...FIXED,
+    authentication: { credentials, bearers: openBearers(database, principals), isBasicEnabled: true },
     oauth: { database, lifetimes, rates: tokenRates, clientIp },
     pages: {
       database,
@@ -140,15 +100,11 @@ export async function startScene(options: SceneOptions = {}) {
       anonymousRate: UNLIMITED,
       clientIp,
     },
-    clientIp,
     clients,
     transfer: openTransfer({ address: webOptions.address, actorPrivateKey: privateKey }),
-    limits: { pageSize: 30, limitMax: 10_000, batchMax: 200, cursors: cursorsOf("test") },
-    nested: "byId",
     rates,
     shedding,
-    arrivals,
-    apiOrigin: undefined,
+    arrivals: bodyArrivals(options.arrivalLimits),
     web: webOptions,
     ...overrides,
   });
@@ -168,10 +124,68 @@ export async function startScene(options: SceneOptions = {}) {
       limits.shedding.stop();
       clients.close();
       await rpc.drain();
-      await database.close();
-      await testDatabase.drop();
+      await close();
     },
   };
+}
+
+/** The database of the gateway, with an administrator. */
+async function openIdentity() {
+  const testDatabase = await createTestDatabase();
+  const database = openDatabase({ url: testDatabase.url("identity"), log });
+  const outbox = createOutbox();
+  await ensureAdministrator(database, outbox, { username: "admin", password: PASSWORD });
+  const principals = openPrincipals(database);
+  const credentials = await openCredentials(database, principals, loginThrottle(undefined));
+  const close = async () => {
+    await database.close();
+    await testDatabase.drop();
+  };
+  return { database, outbox, principals, credentials, close };
+}
+
+function newKeys() {
+  const keys = generateKeyPairSync("ed25519");
+  return {
+    privateKey: keys.privateKey.export({ format: "der", type: "pkcs8" }).toString("base64"),
+    publicKey: keys.publicKey.export({ format: "der", type: "spki" }).toString("base64"),
+  };
+}
+
+function limitsOf(ratePerSecond: number, rates: PublicRates) {
+  return webLimits({ clientIp, ratePerSecond, rates, inFlightMax: 256, redis: undefined });
+}
+
+/** An RPC server of the services that the tests of the gateway call. */
+function serveTags(tags: Map<number, Tag>, handlers: Partial<TagHandlers> | undefined, publicKey: string) {
+  const services = [
+    implement(TagService, { ...tagHandlers(tags), ...handlers }),
+    implement(ContactMethodService, {
+      ...unanswered(ContactMethodService),
+      listContactFields: () => ({ fields: Buffer.from('{"1":{"id":1,"alias":"title"}}') }),
+      changeContactPoints: ({ delta, eventName }) => {
+        if (eventName === "missing") throw notFound();
+        return { points: delta };
+      },
+    }),
+    implement(WebhookService, unanswered(WebhookService)),
+    implement(TriggerService, {
+      listTriggers: () => ({ triggers: [{ name: "svc.a", label: "A", description: "About A" }] }),
+    }),
+  ];
+  // One server for all services: it takes the tokens for each of the processes they belong to.
+  const verifiers = new Map<string, ActorVerifier>(
+    SERVICES.map((name) => [name, actorVerifier([`user+client:${publicKey}`], name)]),
+  );
+  return serve(services, {
+    port: 0,
+    log,
+    verifyActor: (token) => {
+      const payload = JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString());
+      return verifiers.get(payload.aud)?.(token) as Actor;
+    },
+    inFlightMax: 64,
+  });
 }
 
 function unanswered<S extends DescService>(service: S): Handlers<S> {
@@ -182,67 +196,4 @@ function unanswered<S extends DescService>(service: S): Handlers<S> {
   return Object.fromEntries(
     service.methods.map(({ localName }) => [localName, refuse]),
   ) as unknown as Handlers<S>;
-}
-
-/** `bad` is refused as a text; tag 13 may not be deleted. */
-function tagHandlers(tags: Map<number, Tag>): TagHandlers {
-  const check = (tag: Tag | undefined) => {
-    if (!tag?.tag || tag.tag === "bad") throw invalid([{ field: "tag", message: "A value is required." }]);
-  };
-  const find = (id: number): Tag => tags.get(id) ?? fail();
-  const fail = (): never => {
-    throw notFound();
-  };
-  const add = (tag: Tag | undefined) => {
-    check(tag);
-    const known = [...tags.values()].find((other) => other.tag === tag?.tag);
-    if (known) return { tag: known, created: false };
-    const id = Math.max(0, ...tags.keys()) + 1;
-    const added = create(TagSchema, { id, tag: tag?.tag ?? "" });
-    if (tag?.description !== undefined) added.description = tag.description;
-    tags.set(id, added);
-    return { tag: added, created: true };
-  };
-  const change = (id: number, tag: Tag | undefined, allowMissing: boolean) => {
-    if (!tags.has(id) && allowMissing) return add(tag);
-    const before = find(id);
-    if (tag?.tag === "bad") check(tag);
-    const changed = create(TagSchema, { ...before, ...(tag?.tag && { tag: tag.tag }) });
-    tags.set(id, changed);
-    return { tag: changed, created: false };
-  };
-  const remove = (id: number): Tag => {
-    const before = find(id);
-    if (id === 13) throw denied();
-    tags.delete(id);
-    return before;
-  };
-  const each = <T>(items: T[], work: (item: T) => { tag: Tag; created: boolean }) => {
-    const outcomes = items.map((item) => {
-      try {
-        const { tag, created } = work(item);
-        return { tag, status: { created } };
-      } catch (error) {
-        return { tag: create(TagSchema), status: { error: faultToStatus(error as never) } };
-      }
-    });
-    return { tags: outcomes.map(({ tag }) => tag), statuses: outcomes.map(({ status }) => status) };
-  };
-  return {
-    getTag: ({ id }) => find(id),
-    listTags: ({ query }) => {
-      if (query && query.ids.length > 0) return { tags: query.ids.flatMap((id) => tags.get(id) ?? []) };
-      const all = [...tags.values()].reverse();
-      const page = all.slice(query?.skip, (query?.skip ?? 0) + (query?.pageSize ?? 0));
-      const totalSize = query?.skipTotal ? 0 : all.length;
-      return query?.idsOnly ? { ids: page.map(({ id }) => id), totalSize } : { tags: page, totalSize };
-    },
-    createTag: ({ tag }) => add(tag),
-    updateTag: ({ id, tag, allowMissing }) => change(id, tag, allowMissing),
-    deleteTag: ({ id }) => remove(id),
-    batchCreateTags: ({ requests }) => each(requests, ({ tag }) => add(tag)),
-    batchUpdateTags: ({ requests }) =>
-      each(requests, ({ id, tag, allowMissing }) => change(id, tag, allowMissing)),
-    batchDeleteTags: ({ ids }) => each(ids, (id) => ({ tag: remove(id), created: false })),
-  };
 }

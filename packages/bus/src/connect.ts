@@ -95,25 +95,11 @@ export function connectBus({ name, log, replicas = 1, durables, version = 0, ...
   };
 
   const connectOnce = async () => {
-    const opened = await connect({
-      ...natsServer(server),
-      name,
-      inboxPrefix: `_INBOX_${name}`,
-      maxReconnectAttempts: -1,
-      ignoreAuthErrorAbort: true,
-      reconnectTimeWait: RECONNECT_MS,
-      reconnectJitter: RECONNECT_MS,
-      pingInterval: PING_INTERVAL_MS,
-      // Else each publish makes two errors with stack traces, in case it fails.
-      noAsyncTraces: true,
-    });
+    const opened = await openConnection(name, server);
     if (closing.signal.aborted) return opened.close();
     connection = opened;
     for (const [subject, callback] of nudges) opened.subscribe(subject, { callback });
-    client = {
-      jetstream: jetstream(opened),
-      manager: await jetstreamManager(opened, { checkAPI: false }),
-    };
+    client = { jetstream: jetstream(opened), manager: await jetstreamManager(opened, { checkAPI: false }) };
     setConnected(true);
     void followStatus(opened, setConnected);
     const reason = await opened.closed();
@@ -121,20 +107,7 @@ export function connectBus({ name, log, replicas = 1, durables, version = 0, ...
     if (reason) throw reason;
   };
 
-  const keepConnected = async () => {
-    let failures = 0;
-    while (!closing.signal.aborted) {
-      try {
-        await connectOnce();
-        failures = 0;
-      } catch (error) {
-        failures += 1;
-        if (failures === 1) log.warn({ err: error }, "NATS cannot be reached");
-      }
-      await pause(RECONNECT_MS * (1 + Math.random()), undefined, { signal: closing.signal }).catch(stopped);
-    }
-  };
-  void keepConnected();
+  void keepConnected(connectOnce, log, closing.signal);
 
   return {
     log,
@@ -162,6 +135,35 @@ export function connectBus({ name, log, replicas = 1, durables, version = 0, ...
       else await connection?.close();
     },
   };
+}
+
+function openConnection(name: string, server: NatsServer): Promise<NatsConnection> {
+  return connect({
+    ...natsServer(server),
+    name,
+    inboxPrefix: `_INBOX_${name}`,
+    maxReconnectAttempts: -1,
+    ignoreAuthErrorAbort: true,
+    reconnectTimeWait: RECONNECT_MS,
+    reconnectJitter: RECONNECT_MS,
+    pingInterval: PING_INTERVAL_MS,
+    // Else each publish makes two errors with stack traces, in case it fails.
+    noAsyncTraces: true,
+  });
+}
+
+async function keepConnected(connectOnce: () => Promise<void>, log: Log, closing: AbortSignal) {
+  let failures = 0;
+  while (!closing.aborted) {
+    try {
+      await connectOnce();
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (failures === 1) log.warn({ err: error }, "NATS cannot be reached");
+    }
+    await pause(RECONNECT_MS * (1 + Math.random()), undefined, { signal: closing }).catch(stopped);
+  }
 }
 
 async function followStatus(connection: NatsConnection, setConnected: (value: boolean) => void) {

@@ -83,64 +83,19 @@ export function preparedStatements(): Required<Statement>[] {
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const pool = new Pool({
-    connectionString: options.url,
-    max: options.connectionsMax ?? CONNECTIONS_MAX,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-    pipeline: true,
-    stream: gatheringSocket,
-  });
+  const pool = openPool(options);
   const unwatch = watchPool(pool);
   const enclosing = enclosures();
   const takeTurn = limited(Math.max(1, Math.floor((options.connectionsMax ?? CONNECTIONS_MAX) / 2)));
-  // Without a listener a lost connection would end the process.
-  pool.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
-  pool.on("connect", (client) => {
-    client.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
-  });
-
-  const connect = async (deadlineMs: number): Promise<PoolClient> => {
-    if (deadlineMs <= Date.now()) throw deadlineExceeded();
-    const client = await pool.connect().catch((error) => {
-      throw unavailable(error);
-    });
-    limitStatements(client, deadlineMs);
-    return client;
-  };
-
-  /** Works with a connection. The server keeps the deadline; a connection that says nothing then is torn down. */
-  const withClient = async <T>(deadlineMs: number, work: (client: PoolClient) => Promise<T>): Promise<T> => {
-    const client = await connect(deadlineMs);
-    let isSilent = false;
-    const silence = setTimeout(
-      () => {
-        isSilent = true;
-        client.connection.stream.destroy();
-      },
-      Math.max(0, deadlineMs - Date.now()) + SILENCE_MS,
-    );
-    try {
-      return await work(client);
-    } catch (error) {
-      throw isSilent ? deadlineExceeded(error) : error;
-    } finally {
-      clearTimeout(silence);
-      client.release(isSilent);
-    }
-  };
-
   const database: Database = {
     query: (statement, values, deadlineMs) =>
       enclosing.current()?.query(statement, values) ??
-      withClient(deadlineMs, (client) => send(client, statement, values)),
+      withClient(pool, deadlineMs, (client) => send(client, statement, values)),
     async transaction(deadlineMs, work, options = {}) {
       for (let attempt = 1; ; attempt += 1) {
         try {
           return await (enclosing.part(work) ??
-            withClient(deadlineMs, (client) => runTransaction(client, work, options)));
+            withClient(pool, deadlineMs, (client) => runTransaction(client, work, options)));
         } catch (error) {
           if (attempt === TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
           // The winner of the deadlock takes its locks before this transaction asks for them again.
@@ -153,7 +108,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     outside: enclosing.outside,
     now: () => clock.now(),
     async ping() {
-      await withClient(Date.now() + PING_MS, async (client) => {
+      await withClient(pool, Date.now() + PING_MS, async (client) => {
         const askedAtMs = performance.now();
         const [row] = await send(client, CLOCK, []);
         clock.note(Number(row?.ms), askedAtMs);
@@ -167,6 +122,60 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
   const clock = serverClock(database.ping);
   return database;
+}
+
+function openPool(options: DatabaseOptions): Pool {
+  const pool = new Pool({
+    connectionString: options.url,
+    max: options.connectionsMax ?? CONNECTIONS_MAX,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+    pipeline: true,
+    stream: gatheringSocket,
+  });
+  // Without a listener a lost connection would end the process.
+  pool.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
+  pool.on("connect", (client) => {
+    client.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
+  });
+
+  return pool;
+}
+
+async function connect(pool: Pool, deadlineMs: number): Promise<PoolClient> {
+  if (deadlineMs <= Date.now()) throw deadlineExceeded();
+  const client = await pool.connect().catch((error) => {
+    throw unavailable(error);
+  });
+  limitStatements(client, deadlineMs);
+  return client;
+}
+
+/** Works with a connection. The server keeps the deadline; a connection that says nothing then is torn down. */
+async function withClient<T>(
+  pool: Pool,
+  deadlineMs: number,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await connect(pool, deadlineMs);
+  let isSilent = false;
+  const silence = setTimeout(
+    () => {
+      isSilent = true;
+      client.connection.stream.destroy();
+    },
+    Math.max(0, deadlineMs - Date.now()) + SILENCE_MS,
+  );
+  try {
+    return await work(client);
+  } catch (error) {
+    throw isSilent ? deadlineExceeded(error) : error;
+  } finally {
+    clearTimeout(silence);
+    client.release(isSilent);
+  }
 }
 
 /** Asks the database outside of any transaction, until the deadline. */

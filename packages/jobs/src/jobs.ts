@@ -108,24 +108,7 @@ interface KindOptions {
 /** The kind is a word of the program: it becomes part of the SQL. */
 export function jobsOf(kind: string, { isOrdered = false, shown }: KindOptions = {}): Jobs {
   const listeners: Woken[] = [];
-  const table: JobTable<Job> & { startedAt: string } = {
-    name: kind,
-    table: "jobs",
-    where: `kind = '${kind}'`,
-    group: "fair_group",
-    due: "due_at",
-    order: "priority, due_at, id",
-    columns: "key, payload, traceparent",
-    groups: `select id as group_id, false as is_failing, ${isOrdered ? "'ASC'" : "null::text"} as turn
-      from waiting_group where id is not null`,
-    jobOf: (claimed, { key, payload, traceparent }) => ({
-      ...claimed,
-      key: key ?? "",
-      payload: JSON.parse(payload ?? "{}"),
-      traceparent: traceparent ?? undefined,
-    }),
-    startedAt: "started_at",
-  };
+  const table = tableOf(kind, isOrdered);
   const wake = () => {
     for (const listener of listeners) listener();
   };
@@ -171,6 +154,27 @@ export function jobsOf(kind: string, { isOrdered = false, shown }: KindOptions =
       const rows = await database.query(setAsideStatement, [kind], backgroundDeadline());
       return rows.map(({ key, reason }) => ({ key: key ?? "", reason: reason ?? "" }));
     },
+  };
+}
+
+function tableOf(kind: string, isOrdered: boolean): JobTable<Job> & { startedAt: string } {
+  return {
+    name: kind,
+    table: "jobs",
+    where: `kind = '${kind}'`,
+    group: "fair_group",
+    due: "due_at",
+    order: "priority, due_at, id",
+    columns: "key, payload, traceparent",
+    groups: `select id as group_id, false as is_failing, ${isOrdered ? "'ASC'" : "null::text"} as turn
+      from waiting_group where id is not null`,
+    jobOf: (claimed, { key, payload, traceparent }) => ({
+      ...claimed,
+      key: key ?? "",
+      payload: JSON.parse(payload ?? "{}"),
+      traceparent: traceparent ?? undefined,
+    }),
+    startedAt: "started_at",
   };
 }
 

@@ -36,19 +36,16 @@ interface Lane<J> {
   isProven: boolean;
 }
 
-/** `share` is how many jobs of one group a process holds, `atOnce` how many of them it attempts at a time. */
-export function createLanes<J extends Claimed>({
-  share,
-  atOnce,
-}: {
+interface LaneLimits {
+  /** How many jobs of one group a process holds. */
   share: number;
+  /** How many of them it attempts at a time. */
   atOnce: number;
-}): Lanes<J> {
+}
+
+export function createLanes<J extends Claimed>({ share, atOnce }: LaneLimits): Lanes<J> {
   const lanes = new Map<number, Lane<J>>();
-  const heldUntil = new WeakMap<J, number>();
-  const hold = (job: J, fromMs: number) => heldUntil.set(job, fromMs + LEASE_MS);
-  // The lease may have expired while this process was paused.
-  const isHeld = (job: J) => (heldUntil.get(job) ?? 0) > performance.now();
+  const { hold, isHeld } = leases<J>();
   const shareOf = (lane: Lane<J>) => (isSingle(lane) ? 1 : share);
   return {
     get size() {
@@ -80,17 +77,7 @@ export function createLanes<J extends Claimed>({
       }
     },
     next() {
-      return [...lanes.values()].flatMap((lane) => {
-        const free = (isSingle(lane) ? 1 : atOnce) - lane.inFlight.size;
-        const taken: J[] = [];
-        while (taken.length < free) {
-          const job = lane.waiting.shift();
-          if (!job) break;
-          if (isHeld(job)) taken.push(job);
-        }
-        for (const job of taken) lane.inFlight.add(job);
-        return taken;
-      });
+      return [...lanes.values()].flatMap((lane) => take(lane, isSingle(lane) ? 1 : atOnce, isHeld));
     },
     end(job, isFailure) {
       const lane = lanes.get(job.group);
@@ -108,6 +95,28 @@ export function createLanes<J extends Claimed>({
     },
     drop: (group) => void lanes.delete(group),
   };
+}
+
+function leases<J extends Claimed>() {
+  const heldUntil = new WeakMap<J, number>();
+  return {
+    hold: (job: J, fromMs: number) => heldUntil.set(job, fromMs + LEASE_MS),
+    // The lease may have expired while this process was paused.
+    isHeld: (job: J) => (heldUntil.get(job) ?? 0) > performance.now(),
+  };
+}
+
+/** Takes jobs of a lane until so many are in flight. */
+function take<J>(lane: Lane<J>, inFlightMax: number, isHeld: (job: J) => boolean): J[] {
+  const free = inFlightMax - lane.inFlight.size;
+  const taken: J[] = [];
+  while (taken.length < free) {
+    const job = lane.waiting.shift();
+    if (!job) break;
+    if (isHeld(job)) taken.push(job);
+  }
+  for (const job of taken) lane.inFlight.add(job);
+  return taken;
 }
 
 function newLane<J>(): Lane<J> {

@@ -59,18 +59,7 @@ const RESPONSE_BYTES_MAX = 64 * 1_024 * 1_024;
  * Rejects with InboxAway.
  */
 export async function openMailbox({ server, folder }: Inbox, options: MailboxOptions): Promise<Mailbox> {
-  const { host, port, tls, user, password } = server;
-  const client = new ImapFlow({
-    ...{ host, port, secure: tls === "implicit", auth: { user, pass: password } },
-    ...(tls !== "implicit" && { doSTARTTLS: tls === "required" }),
-    ...(options.ca && { tls: { ca: options.ca } }),
-    ...{ logger: false, disableAutoIdle: true, disableCompression: true },
-    ...{ connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
-    ...{ maxLineLength: RESPONSE_BYTES_MAX, maxLiteralSize: 2 * options.bytesMax },
-    maxResponseSize: RESPONSE_BYTES_MAX,
-  });
-  // Each command that waits rejects, too.
-  client.on("error", () => undefined);
+  const client = clientOf(server, options);
   const opened = await client
     .connect()
     .catch((error: unknown) => {
@@ -120,6 +109,22 @@ export async function openMailbox({ server, folder }: Inbox, options: MailboxOpt
       await client.logout().catch(() => client.close()); // the line broke
     },
   };
+}
+
+function clientOf(server: Inbox["server"], options: MailboxOptions): ImapFlow {
+  const { host, port, tls, user, password } = server;
+  const client = new ImapFlow({
+    ...{ host, port, secure: tls === "implicit", auth: { user, pass: password } },
+    ...(tls !== "implicit" && { doSTARTTLS: tls === "required" }),
+    ...(options.ca && { tls: { ca: options.ca } }),
+    ...{ logger: false, disableAutoIdle: true, disableCompression: true },
+    ...{ connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
+    ...{ maxLineLength: RESPONSE_BYTES_MAX, maxLiteralSize: 2 * options.bytesMax },
+    maxResponseSize: RESPONSE_BYTES_MAX,
+  });
+  // Each command that waits rejects, too.
+  client.on("error", () => undefined);
+  return client;
 }
 
 function isRefusal(error: unknown): boolean {

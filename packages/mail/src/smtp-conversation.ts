@@ -64,13 +64,9 @@ export async function openConversation(server: SmtpServer): Promise<SmtpConversa
   try {
     await settling(CONNECT_MS, (done, fail) => {
       onEnd = fail;
-      connection.connect(() => {
-        if (!server.user) return done(undefined);
-        connection.login(
-          { user: server.user, credentials: { user: server.user, pass: server.password } },
-          (error) => (error ? fail(error) : done(undefined)),
-        );
-      });
+      connection.connect(() =>
+        signIn(connection, server, (error) => (error ? fail(error) : done(undefined))),
+      );
     });
   } catch (error) {
     close();
@@ -105,6 +101,15 @@ export async function openConversation(server: SmtpServer): Promise<SmtpConversa
     },
     close,
   };
+}
+
+function signIn(
+  connection: SMTPConnection,
+  { user, password }: SmtpServer,
+  done: (error?: Error | null) => void,
+): void {
+  if (user) connection.login({ user, credentials: { user, pass: password } }, done);
+  else done();
 }
 
 /** RFC 6531, 3.5: the domain of an address is in A-labels, so it is the part before the `@` that needs the extension. */

@@ -101,43 +101,25 @@ export function startRelay(options: RelayOptions): Relay {
   const onChange = () => wakeUp.nudge();
   const leadership = electLeader({ url: options.databaseUrl, name: "relay", log, onChange });
   let isStopping = false;
-  let isStreamKnown = false;
-  /** The sequence number of the latest message that the stream has acknowledged. */
-  let publishedSeq = 0;
-  let lookAt = 0;
-  let tidyAt = performance.now() + TIDY_MS;
+  const stream = streamWatch(options);
+  const tidy = tidier(options);
   const nudges = `nudge.relay.${options.stream.name}`;
 
   outbox.onCommitted(() => (leadership.isLeader() ? wakeUp.nudge() : bus.nudge(nudges)));
   bus.onNudge(nudges, () => wakeUp.nudge());
   bus.onConnected(() => {
-    isStreamKnown = false;
+    stream.forget();
     wakeUp.force();
   });
-
-  const tidy = async () => {
-    if (tidyAt > performance.now()) return;
-    tidyAt = performance.now() + TIDY_MS;
-    await queryByIndex(database, takeOver, []);
-    const now = Date.now();
-    const neededMs = (await oldestUnacknowledged(bus, options.stream))?.getTime() ?? now;
-    const beforeMs = Math.max(Math.min(neededMs, now) - KEPT_MS, now - MAX_AGE_MS);
-    await purgeMessages(database, new Date(beforeMs));
-  };
 
   let gatherMs = GATHER_MS;
   /** Milliseconds until the next pass is worth while. */
   const pass = async (): Promise<number> => {
     if (!leadership.isLeader()) return FOLLOWER_MS;
     if (!bus.isConnected()) return AWAY_MS;
-    if (!isStreamKnown || lookAt < performance.now()) {
-      // Numbers of another stream say nothing of this one.
-      if (!(await reconcileStream(options, publishedSeq))) publishedSeq = 0;
-      isStreamKnown = true;
-      lookAt = performance.now() + LOOK_MS;
-    }
+    await stream.check();
     const { waiting, held, latestSeq } = await publishPending(database, bus);
-    publishedSeq = Math.max(publishedSeq, latestSeq);
+    stream.published(latestSeq);
     gatherMs = waiting < BUSY_EVENTS ? GATHER_MS : BUSY_GATHER_MS;
     await tidy();
     if (waiting === BATCH && held < BATCH) return 0;
@@ -154,7 +136,7 @@ export function startRelay(options: RelayOptions): Relay {
         if (await wakeUp.sleep(delayMs)) await wakeUp.rest(gatherMs);
       } catch (error) {
         failures += 1;
-        isStreamKnown = false;
+        stream.forget();
         log.warn({ err: error, failures }, "events could not be published, trying again");
         await wakeUp.rest(Math.random() * Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** failures));
       }
@@ -171,6 +153,43 @@ export function startRelay(options: RelayOptions): Relay {
       await running;
       await leadership.stop();
     },
+  };
+}
+
+/** Looks at the stream when it may be another one, and every 15 seconds. */
+function streamWatch(options: RelayOptions) {
+  let isKnown = false;
+  /** The sequence number of the latest message that the stream has acknowledged. */
+  let publishedSeq = 0;
+  let lookAt = 0;
+  return {
+    forget() {
+      isKnown = false;
+    },
+    published(latestSeq: number) {
+      publishedSeq = Math.max(publishedSeq, latestSeq);
+    },
+    async check() {
+      if (isKnown && lookAt >= performance.now()) return;
+      // Numbers of another stream say nothing of this one.
+      if (!(await reconcileStream(options, publishedSeq))) publishedSeq = 0;
+      isKnown = true;
+      lookAt = performance.now() + LOOK_MS;
+    },
+  };
+}
+
+/** Removes, once a minute, events that nobody needs any more. */
+function tidier({ database, bus, stream }: RelayOptions): () => Promise<void> {
+  let tidyAt = performance.now() + TIDY_MS;
+  return async () => {
+    if (tidyAt > performance.now()) return;
+    tidyAt = performance.now() + TIDY_MS;
+    await queryByIndex(database, takeOver, []);
+    const now = Date.now();
+    const neededMs = (await oldestUnacknowledged(bus, stream))?.getTime() ?? now;
+    const beforeMs = Math.max(Math.min(neededMs, now) - KEPT_MS, now - MAX_AGE_MS);
+    await purgeMessages(database, new Date(beforeMs));
   };
 }
 

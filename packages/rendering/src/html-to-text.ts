@@ -21,32 +21,17 @@ const LINE_LENGTH_MAX = 2_000;
  * the alternative text of pictures. Tokens stay as they are written. Yields where its reader may pause.
  */
 export function* htmlToText(html: string): Generator<void, string> {
-  const lines: string[] = [];
-  let line = "";
+  const lines = textLines();
   /** Elements that are not read, and how many of them are open. */
   let unread = 0;
   let tag = "";
-  /** The address of the open link, and where its text begins. */
-  let link: { address: string; from: number } | undefined;
+  /** The address of the open link. */
+  let link: string | undefined;
 
-  const endLine = () => {
-    const text = line.trim();
-    if (text !== "") lines.push(text);
-    line = "";
-    if (link) link.from = 0;
-  };
-  const add = (text: string) => {
-    if (line.length > LINE_LENGTH_MAX) endLine();
-    // No two spaces follow each other.
-    line += line === "" || line.endsWith(" ") ? text.trimStart() : text;
-  };
-  const blank = () => {
-    if (lines.length > 0 && lines.at(-1) !== "") lines.push("");
-  };
   const breakFor = (name: string) => {
     if (!BLOCKS.has(name)) return;
-    endLine();
-    if (PARAGRAPHS.has(name)) blank();
+    lines.end();
+    if (PARAGRAPHS.has(name)) lines.blank();
   };
   yield* scanHtml(html, {
     openTag(name) {
@@ -54,33 +39,71 @@ export function* htmlToText(html: string): Generator<void, string> {
       if (UNREAD.has(name)) unread += 1;
       if (unread > 0) return;
       breakFor(name);
-      if (name === "br") endLine();
-      if (name === "li") line = "* ";
-      if ((name === "td" || name === "th") && line !== "") line += " ";
+      if (name === "br") lines.end();
+      if (name === "li") lines.begin("* ");
+      if (name === "td" || name === "th") lines.space();
     },
     attribute(name, value) {
       if (unread > 0) return;
       const text = readAttributeReferences(value).trim();
-      if (tag === "img" && name === "alt") add(text);
-      if (tag === "a" && name === "href" && ADDRESS.test(text))
-        link = { address: text.replace(PERSON, ""), from: line.length };
+      if (tag === "img" && name === "alt") lines.add(text);
+      if (tag === "a" && name === "href" && ADDRESS.test(text)) {
+        link = text.replace(PERSON, "");
+        lines.mark();
+      }
     },
     tagEnd: () => undefined,
     closeTag(name) {
       if (UNREAD.has(name)) unread = Math.max(0, unread - 1);
       if (unread > 0) return;
       if (name === "a" && link) {
-        const shown = line.slice(link.from).trim();
-        if (shown === "") add(link.address);
-        else if (shown !== link.address) add(` (${link.address})`);
+        const shown = lines.sinceMark();
+        if (shown === "") lines.add(link);
+        else if (shown !== link) lines.add(` (${link})`);
         link = undefined;
       }
       breakFor(name);
     },
     text(text) {
-      if (unread === 0) add(readTextReferences(text).replace(/\s+/g, " "));
+      if (unread === 0) lines.add(readTextReferences(text).replace(/\s+/g, " "));
     },
   });
-  endLine();
-  return lines.join("\n").trim();
+  lines.end();
+  return lines.text();
+}
+
+/** Lines of a text, the last of which is being written. */
+function textLines() {
+  const lines: string[] = [];
+  let line = "";
+  let from = 0;
+  const end = () => {
+    const text = line.trim();
+    if (text !== "") lines.push(text);
+    line = "";
+    from = 0;
+  };
+  return {
+    end,
+    add(text: string) {
+      if (line.length > LINE_LENGTH_MAX) end();
+      // No two spaces follow each other.
+      line += line === "" || line.endsWith(" ") ? text.trimStart() : text;
+    },
+    blank() {
+      if (lines.length > 0 && lines.at(-1) !== "") lines.push("");
+    },
+    begin(text: string) {
+      line = text;
+    },
+    space() {
+      if (line !== "") line += " ";
+    },
+    mark() {
+      from = line.length;
+    },
+    /** The text of this line since the mark. */
+    sinceMark: () => line.slice(from).trim(),
+    text: () => lines.join("\n").trim(),
+  };
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
-import { Fault, invalid } from "@tidings/rpc/fault";
+import { Fault, invalid, type Violation } from "@tidings/rpc/fault";
 import { type Column, toRecord } from "./columns.ts";
 import { changedDraft, newDraft, type Sent, stamp, stampCreated, stampModified } from "./draft.ts";
 import { unmetNeeds } from "./needs.ts";
@@ -70,19 +70,24 @@ export function decisions<T extends Resource, L>(
     const violations = rules.values(draft, before);
     // Read before `prepare`, which renames and reorders items: violations name members as the caller sent them.
     const needs = options.needs?.(draft) ?? [];
-    for (const judge of [
+    return faultOf(violations, [
       () => resolveReferences(referring, draft, { before, ...writing }),
       () => options.prepare?.(draft, { before, ...writing }) ?? [],
       () => unmetNeeds(needs, (before && options.needs?.(before)) ?? [], writing),
-    ]) {
-      const found = judge();
-      if (found instanceof Fault) return found;
-      violations.push(...found.filter(({ field }) => !violations.some((known) => known.field === field)));
-    }
-    return violations.length > 0 ? invalid(violations) : undefined;
+    ]);
   };
 
   return { ofNew, ofChange };
+}
+
+/** The first fault of these judges, or all violations that they find: one of each field. */
+function faultOf(violations: Violation[], judges: (() => Fault | Violation[])[]): Fault | undefined {
+  for (const judge of judges) {
+    const found = judge();
+    if (found instanceof Fault) return found;
+    violations.push(...found.filter(({ field }) => !violations.some((known) => known.field === field)));
+  }
+  return violations.length > 0 ? invalid(violations) : undefined;
 }
 
 const PUBLICATION = new Set(["is_published", "publish_up", "publish_down"]);

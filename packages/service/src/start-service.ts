@@ -107,13 +107,8 @@ export function startService<C extends ServiceConfig>(
     onStop("database", database.close);
     await untilMigrated(database, migrations, log);
     await database.ping().catch(() => false); // probes ask again for the time
-    const bus = connectBus({
-      ...busOptions(config),
-      name,
-      log,
-      durables: durables.map(durableKey),
-      version: versionOf(migrations),
-    });
+    const reader = { durables: durables.map(durableKey), version: versionOf(migrations) };
+    const bus = connectBus({ ...busOptions(config), ...reader, name, log });
     onStop("bus", bus.close);
     const outbox = createOutbox();
     const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf(name), log });
@@ -123,21 +118,18 @@ export function startService<C extends ServiceConfig>(
     onStop("upstreams", upstreams.close);
     const parts = await open({ config, log, database, bus, outbox, upstreams, tls, isStopping });
     const { services, work = {}, jobs = [], projections = [], keeping } = parts;
-    const { snapshots = [], facts = [], visible = [] } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
     const done = jobs.flatMap(({ jobs: kind }) => (kind.shown ? [kind] : []));
     const shownJobs = [...new Set([...done, ...(parts.shownJobs ?? [])])];
     if (done.length > 0) jobs.push(retention(database, log, RECORDS_RETAINED));
     if (jobs.length > 0) onStop("jobs", runJobs(database, log, jobs).stop);
     if (projections.length > 0) {
-      const lists = { listSnapshots: snapshotLister(upstreams), listFacts: factLister(upstreams) };
-      const options = { service: name, database, bus, log, projections, keeping, ...lists };
       const isCurrent = () => isLatest(database, migrations);
-      onStop("projections", startProjecting({ ...options, isCurrent }).stop);
+      const reading = { service: name, database, bus, log, projections, keeping, isCurrent };
+      onStop("projections", startProjecting({ ...reading, ...listsOf(upstreams) }).stop);
     }
-    const lists = [implementSnapshots(snapshots), implementFacts(facts), implementVisible(visible)];
-    if (shownJobs.length > 0) lists.push(implementJobs(database, shownJobs));
-    const server = await serve([...services, ...lists], {
+    const jobServices = shownJobs.length > 0 ? [implementJobs(database, shownJobs)] : [];
+    const server = await serve([...services, ...listServices(parts), ...jobServices], {
       port: config.GRPC_PORT,
       host,
       tls,
@@ -154,8 +146,18 @@ export function startService<C extends ServiceConfig>(
   });
 }
 
+/** What other services list of this one. */
+function listServices({ snapshots = [], facts = [], visible = [] }: Parts): Implementation[] {
+  return [implementSnapshots(snapshots), implementFacts(facts), implementVisible(visible)];
+}
+
 const LIST_MS = 10_000;
 const projecting = serviceActor("Projection");
+
+/** What projections read anew from the services whose entities and facts they replicate. */
+function listsOf(upstreams: Upstreams): { listSnapshots: ListSnapshots; listFacts: ListFacts } {
+  return { listSnapshots: snapshotLister(upstreams), listFacts: factLister(upstreams) };
+}
 
 function snapshotLister(upstreams: Upstreams): ListSnapshots {
   return async (owner, request, deadlineMs = Date.now() + LIST_MS) => {

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { Client, type ServiceError } from "@grpc/grpc-js";
+import { Client, type ClientDuplexStream, type ServiceError } from "@grpc/grpc-js";
 import {
   type Answer,
   type Call,
@@ -62,70 +62,27 @@ export function openCallStream(
   security: Security,
   onChange: (callStream: CallStream) => void,
 ): CallStream {
-  // A connection of its own: behind one address of a balancer a new stream may find another replica.
-  const options = { ...channelOptions, ...security.options, "grpc.use_local_subchannel_pool": 1 };
-  const client = new Client(address, security.credentials, options);
-  const stream = client.makeBidiStreamRequest<CarryCallsRequest, CarryCallsResponse>(
-    path,
-    requestSerialize,
-    (bytes) => responseDeserialize(bytes) as CarryCallsResponse,
-  );
-  const waiting = new Map<number, Waiting>();
-  const answers = inlet<Answer>();
+  const { client, stream } = dial(address, security);
+  const waiting = waitingCalls();
   let state: CallStream["state"] = "opening";
-  let stands = false;
   let isBroken = false;
-  let first: () => void = () => undefined;
   let lastId = 0;
 
-  const calls = outlet<Call>(
-    {
-      write: (calls, done) => {
-        const send = () => stream.write(create(CarryCallsRequestSchema, { calls }), done);
-        // Calls that were held back were certainly not handled if the stream fails.
-        if (stands) send();
-        else first = send;
-      },
-      end: () => stream.end(),
-    },
-    (id, message, more) => create(CallSchema, { id, message, more }),
-  );
+  const calls = heldCalls(stream);
   const turn = (next: CallStream["state"]) => {
     state = next;
     onChange(callStream);
   };
-  /** Takes a call off the stream; undefined when it had its answer. */
-  const settled = (id: number): Waiting | undefined => {
-    const call = waiting.get(id);
-    if (call) clearTimeout(call.timer);
-    waiting.delete(id);
-    return call;
-  };
   const giveUp = (id: number) => {
-    settled(id)?.reject(deadlineExceeded());
-    answers.forget(id);
+    waiting.giveUp(id);
     if (state !== "closed") calls.send(create(CallSchema, { id, givenUp: true }));
     // The stream would wait for an answer that nobody waits for.
     else if (waiting.size === 0) stream.cancel();
   };
-  const take = (part: Answer) => {
-    const { id } = part;
-    if (part.closing) return callStream.close();
-    // Given up: nobody waits for what is left of it.
-    if (!waiting.has(id)) return;
-    try {
-      const answer = answers.take(part);
-      if (answer?.error) settled(id)?.reject(statusToFault(answer.error));
-      else if (answer) settled(id)?.resolve(answer);
-    } catch {
-      settled(id)?.reject(answerTooLong());
-    }
-  };
   const broken = (error: ServiceError | undefined) => {
     if (isBroken) return;
     isBroken = true;
-    const fault = stands ? unavailable(error) : unreached(error);
-    for (const id of [...waiting.keys()]) settled(id)?.reject(fault);
+    waiting.failAll(calls.stands ? unavailable(error) : unreached(error));
     client.close();
     if (state !== "closed") turn("closed");
   };
@@ -138,15 +95,14 @@ export function openCallStream(
     get waiting() {
       return waiting.size;
     },
-    call({ deadlineMs, message, idempotencyKey, expected, ...rest }) {
+    call(call) {
       return new Promise((resolve, reject) => {
-        const timeoutMs = deadlineMs - Date.now();
+        const timeoutMs = call.deadlineMs - Date.now();
         if (timeoutMs <= 0) return reject(deadlineExceeded());
-        if (message.length > MESSAGE_BYTES_MAX) return reject(exhausted("The request is too long."));
+        if (call.message.length > MESSAGE_BYTES_MAX) return reject(exhausted("The request is too long."));
         const id = ++lastId;
-        waiting.set(id, { resolve, reject, timer: setTimeout(giveUp, timeoutMs, id) });
-        const parts = { ...(idempotencyKey && { idempotencyKey }), ...(expected && { expected }) };
-        calls.send(create(CallSchema, { ...rest, ...parts, id, message, timeoutMs: Math.ceil(timeoutMs) }));
+        waiting.add(id, { resolve, reject, timer: setTimeout(giveUp, timeoutMs, id) });
+        calls.send(messageOf(call, id, timeoutMs));
       });
     },
     close() {
@@ -156,14 +112,102 @@ export function openCallStream(
     },
   };
   stream.on("metadata", () => {
-    stands = true;
     if (state === "opening") turn("open");
-    first();
+    calls.stand();
   });
   stream.on("data", ({ answers }: CarryCallsResponse) => {
-    for (const answer of answers) take(answer);
+    for (const answer of answers)
+      if (answer.closing) callStream.close();
+      else waiting.take(answer);
   });
   stream.on("error", broken);
   stream.on("end", () => broken(undefined));
   return callStream;
+}
+
+function messageOf(
+  { deadlineMs: _asTimeout, idempotencyKey, expected, ...rest }: OutgoingCall,
+  id: number,
+  timeoutMs: number,
+): Call {
+  const parts = { ...(idempotencyKey && { idempotencyKey }), ...(expected && { expected }) };
+  return create(CallSchema, { ...rest, ...parts, id, timeoutMs: Math.ceil(timeoutMs) });
+}
+
+function dial(address: string, security: Security) {
+  // A connection of its own: behind one address of a balancer a new stream may find another replica.
+  const options = { ...channelOptions, ...security.options, "grpc.use_local_subchannel_pool": 1 };
+  const client = new Client(address, security.credentials, options);
+  const stream = client.makeBidiStreamRequest<CarryCallsRequest, CarryCallsResponse>(
+    path,
+    requestSerialize,
+    (bytes) => responseDeserialize(bytes) as CarryCallsResponse,
+  );
+  return { client, stream };
+}
+
+/** The calls of a stream. Those from before it stands are held back: they were certainly not handled if the stream fails. */
+function heldCalls(stream: ClientDuplexStream<CarryCallsRequest, CarryCallsResponse>) {
+  let stands = false;
+  let first: () => void = () => undefined;
+  const { send, end } = outlet<Call>(
+    {
+      write: (calls, done) => {
+        const send = () => stream.write(create(CarryCallsRequestSchema, { calls }), done);
+        if (stands) send();
+        else first = send;
+      },
+      end: () => stream.end(),
+    },
+    (id, message, more) => create(CallSchema, { id, message, more }),
+  );
+  return {
+    get stands() {
+      return stands;
+    },
+    stand() {
+      stands = true;
+      first();
+    },
+    send,
+    end,
+  };
+}
+
+/** The calls that wait for their answers, which come in parts. */
+function waitingCalls() {
+  const waiting = new Map<number, Waiting>();
+  const answers = inlet<Answer>();
+  /** Takes a call off the stream; undefined when it had its answer. */
+  const settled = (id: number): Waiting | undefined => {
+    const call = waiting.get(id);
+    if (call) clearTimeout(call.timer);
+    waiting.delete(id);
+    return call;
+  };
+  return {
+    get size() {
+      return waiting.size;
+    },
+    add: (id: number, call: Waiting) => void waiting.set(id, call),
+    take(part: Answer) {
+      const { id } = part;
+      // Given up: nobody waits for what is left of it.
+      if (!waiting.has(id)) return;
+      try {
+        const answer = answers.take(part);
+        if (answer?.error) settled(id)?.reject(statusToFault(answer.error));
+        else if (answer) settled(id)?.resolve(answer);
+      } catch {
+        settled(id)?.reject(answerTooLong());
+      }
+    },
+    giveUp(id: number) {
+      settled(id)?.reject(deadlineExceeded());
+      answers.forget(id);
+    },
+    failAll(fault: Fault) {
+      for (const id of [...waiting.keys()]) settled(id)?.reject(fault);
+    },
+  };
 }
