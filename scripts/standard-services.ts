@@ -105,16 +105,12 @@ function packageOf({ file }: DescMessage): string {
   return file.proto.package;
 }
 
-function fileOf(message: DescMessage, files: DescFile[]): string {
-  const { permission, permissionByRow, plural } = optionOf(message, resourceOption);
+/** The messages of the standard methods, with their fields. */
+function messagesOf(message: DescMessage): [string, string][] {
+  const { plural } = optionOf(message, resourceOption);
   const { name } = message;
   const [item, items] = [snakeCase(name), snakeCase(plural)];
-  const declared = new Set(
-    files
-      .filter((file) => file.proto.package === packageOf(message))
-      .flatMap((file) => file.messages.map((known) => known.name)),
-  );
-  const messages = Object.entries({
+  return Object.entries({
     [`Get${name}Request`]: "int32 id = 1;",
     [`List${plural}Request`]: "tidings.type.v1.ListQuery query = 1;",
     [`List${plural}Response`]: `repeated ${name} ${items} = 1;
@@ -133,7 +129,18 @@ function fileOf(message: DescMessage, files: DescFile[]): string {
     [`BatchDelete${plural}Request`]: "repeated int32 ids = 1;",
     [`Batch${plural}Response`]: `repeated ${name} ${items} = 1;
   repeated tidings.type.v1.ItemStatus statuses = 2;`,
-  }).filter(([own]) => !declared.has(own));
+  });
+}
+
+function fileOf(message: DescMessage, files: DescFile[]): string {
+  const { permission, permissionByRow, plural } = optionOf(message, resourceOption);
+  const { name } = message;
+  const declared = new Set(
+    files
+      .filter((file) => file.proto.package === packageOf(message))
+      .flatMap((file) => file.messages.map((known) => known.name)),
+  );
+  const messages = messagesOf(message).filter(([own]) => !declared.has(own));
   const any = "option (tidings.api.v1.verb) = VERB_ANY;";
   const readOptions = [...(permissionByRow ? [any] : []), "option idempotency_level = NO_SIDE_EFFECTS;"];
   const reading = ` {\n    ${readOptions.join("\n    ")}\n  }`;

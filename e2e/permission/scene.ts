@@ -5,7 +5,7 @@ import { type Client, createClient, type Entity } from "../client.ts";
 import { createOAuthClient, requestTokens } from "../oauth-client.ts";
 import { make, PASSWORD, personBody } from "../people.ts";
 import { query } from "../query.ts";
-import { startTestStack } from "../stack.ts";
+import { startTestStack, type TestStack } from "../stack.ts";
 import { isPowerless, type Principal } from "./oracle.ts";
 import { makeThings, type Owned, type Owners, ownedResources, type Things } from "./things.ts";
 
@@ -77,22 +77,27 @@ export async function startPermissionScene() {
       return { userId: user.id, isSignedIn: true, isAdmin: false, permissions, api: user.api };
     },
 
-    /** An application that acts on its own. */
-    async appWith(rawPermissions: Record<string, string[]>): Promise<Sender> {
-      const role = await make(api, "roles", "role", { name: "App", rawPermissions });
-      const options = ["--name", "App", "--grant", "client_credentials", "--role", String(role.id)];
-      const client = await createOAuthClient(database, options);
-      const { body } = await requestTokens(baseUrl, { ...client, grant_type: "client_credentials" });
-      const headers = { authorization: `Bearer ${body.access_token}` };
-      const send = createClient(baseUrl);
-      return {
-        userId: undefined,
-        isSignedIn: true,
-        isAdmin: false,
-        permissions: withNeeded(rawPermissions),
-        api: (method, path, sent) => send(method, path, sent, headers),
-      };
-    },
+    appWith: (rawPermissions: Record<string, string[]>) => appWith(stack, rawPermissions),
+  };
+}
+
+/** An application that acts on its own. */
+async function appWith(
+  { api, baseUrl, database }: TestStack,
+  rawPermissions: Record<string, string[]>,
+): Promise<Sender> {
+  const role = await make(api, "roles", "role", { name: "App", rawPermissions });
+  const options = ["--name", "App", "--grant", "client_credentials", "--role", String(role.id)];
+  const client = await createOAuthClient(database, options);
+  const { body } = await requestTokens(baseUrl, { ...client, grant_type: "client_credentials" });
+  const headers = { authorization: `Bearer ${body.access_token}` };
+  const send = createClient(baseUrl);
+  return {
+    userId: undefined,
+    isSignedIn: true,
+    isAdmin: false,
+    permissions: withNeeded(rawPermissions),
+    api: (method, path, sent) => send(method, path, sent, headers),
   };
 }
 

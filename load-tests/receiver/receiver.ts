@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server, Socket } from "node:net";
 import { type LeanMail, leanMailServer } from "@tidings/testkit/lean-mail-server";
 import PostalMime from "postal-mime";
 import { type Marks, markRegister } from "./marks.ts";
@@ -53,14 +53,7 @@ export async function startReceiverServer({
     response: ServerResponse,
     { kind, mark }: { kind: string; mark: string },
   ) => {
-    const query = new URL(request.url ?? "", "http://receiver").searchParams;
-    const hungUp = new AbortController();
-    response.once("close", () => hungUp.abort());
-    const asked = {
-      count: numberIn(query, "count", { least: 1, most: COUNT_MAX }),
-      withinMs: numberIn(query, "withinMs", { least: 0, most: WAIT_MS_MAX }),
-      signal: hungUp.signal,
-    };
+    const asked = askedIn(request, response);
     const register: Marks<Buffer | undefined> = kind === "mails" ? mails : deliveries;
     const seen = await register.awaited(mark, asked);
     if (!seen) return answer(response, 404);
@@ -87,11 +80,7 @@ export async function startReceiverServer({
   server.listen({ host, port });
   mailServer.listen({ host, port: mailPort });
   await Promise.all([once(server, "listening"), once(mailServer, "listening")]);
-  const senders = new Set<{ destroy(): void }>();
-  mailServer.on("connection", (socket) => {
-    senders.add(socket);
-    socket.once("close", () => senders.delete(socket));
-  });
+  const senders = openSockets(mailServer);
   return {
     port: (server.address() as AddressInfo).port,
     mailPort: (mailServer.address() as AddressInfo).port,
@@ -102,6 +91,26 @@ export async function startReceiverServer({
       for (const socket of senders) socket.destroy();
       await Promise.all([once(server, "close"), once(mailServer, "close")]);
     },
+  };
+}
+
+function openSockets(server: Server): Set<Socket> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
+function askedIn(request: IncomingMessage, response: ServerResponse) {
+  const query = new URL(request.url ?? "", "http://receiver").searchParams;
+  const hungUp = new AbortController();
+  response.once("close", () => hungUp.abort());
+  return {
+    count: numberIn(query, "count", { least: 1, most: COUNT_MAX }),
+    withinMs: numberIn(query, "withinMs", { least: 0, most: WAIT_MS_MAX }),
+    signal: hungUp.signal,
   };
 }
 

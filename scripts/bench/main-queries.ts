@@ -13,8 +13,10 @@ export const CUSTOM_ALIAS = "bench_code";
 export const SEGMENT_ALIAS = "bench-segment";
 
 export function mainQueries(contacts: number): MainQuery[] {
-  const deep = Math.floor(contacts / 2);
-  const one = `ada.${10 * Math.floor(contacts / 20)}@example.com`;
+  return [...pages(Math.floor(contacts / 2)), ...searches(contacts)];
+}
+
+function pages(deep: number): MainQuery[] {
   return [
     { name: "first page", path: "contacts", index: "contacts_last_active" },
     { name: "page in the middle", path: `contacts?start=${deep}`, index: "contacts_last_active" },
@@ -46,6 +48,12 @@ export function mainQueries(contacts: number): MainQuery[] {
       path: `contacts?${where("dateModified", "gt", "2100-01-01")}&orderBy=dateModified`,
       index: "contact_modified_by_date",
     },
+  ];
+}
+
+function searches(contacts: number): MainQuery[] {
+  const one = `ada.${10 * Math.floor(contacts / 20)}@example.com`;
+  return [
     { name: "email equals", path: `contacts?${where("email", "eq", one)}`, index: "contacts_email" },
     {
       name: "last name equals",

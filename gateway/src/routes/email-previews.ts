@@ -111,26 +111,30 @@ export function emailPreviewRoutes(emails: RpcClient<typeof EmailMethodService>)
         return { verdict, rules: parseJson(rules) };
       },
     }),
-    route({
-      method: "POST",
-      path: "/emails/:id/dry-run",
-      summary: "Count who would get a segment email",
-      rpc: rpc.dryRunEmail,
-      isRead: true,
-      parameters: { id: entityId("emails", "view") },
-      body: DRY_RUN_BODY,
-      budget: "batch",
-      answer: DRY_RUN,
-      async handle({ parameters: { id }, body, options }) {
-        const { wouldSend, excluded, samples, warnings } = await emails.dryRunEmail(
-          { id, ...sentMembers(body, ["lists", "limit"]) },
-          options,
-        );
-        return {
-          ...{ wouldSend, excluded: parseJson(excluded) },
-          ...{ samples: parseJson(samples), warnings: parseJson(warnings) },
-        };
-      },
-    }),
+    dryRunRoute(emails),
   ];
+}
+
+function dryRunRoute(emails: RpcClient<typeof EmailMethodService>): Route {
+  return route({
+    method: "POST",
+    path: "/emails/:id/dry-run",
+    summary: "Count who would get a segment email",
+    rpc: EmailMethodService.method.dryRunEmail,
+    isRead: true,
+    parameters: { id: entityId("emails", "view") },
+    body: DRY_RUN_BODY,
+    budget: "batch",
+    answer: DRY_RUN,
+    async handle({ parameters: { id }, body, options }) {
+      const { wouldSend, excluded, samples, warnings } = await emails.dryRunEmail(
+        { id, ...sentMembers(body, ["lists", "limit"]) },
+        options,
+      );
+      return {
+        ...{ wouldSend, excluded: parseJson(excluded) },
+        ...{ samples: parseJson(samples), warnings: parseJson(warnings) },
+      };
+    },
+  });
 }

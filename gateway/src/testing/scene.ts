@@ -115,8 +115,7 @@ export async function startScene(options: SceneOptions = {}) {
     database,
     tags,
     addTags(count: number): void {
-      for (let id = 1; id <= count; id += 1)
-        tags.set(id, create(TagSchema, { id, tag: `tag ${id}`, description: "x".repeat(300) }));
+      for (let id = 1; id <= count; id += 1) tags.set(id, longTag(id));
     },
     async stop(): Promise<void> {
       await server.drain();
@@ -127,6 +126,10 @@ export async function startScene(options: SceneOptions = {}) {
       await close();
     },
   };
+}
+
+function longTag(id: number): Tag {
+  return create(TagSchema, { id, tag: `tag ${id}`, description: "x".repeat(300) });
 }
 
 /** The database of the gateway, with an administrator. */

@@ -21,8 +21,8 @@ import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import { implementStandard } from "@tidings/resource/implement-resource";
 import { resourceSnapshots } from "@tidings/resource/snapshots";
 import { startTotals } from "@tidings/resource/totals";
-import { visibleRows } from "@tidings/resource/visible-rows";
-import { implement } from "@tidings/rpc/server";
+import { type VisibleRows, visibleRows } from "@tidings/resource/visible-rows";
+import { type Implementation, implement } from "@tidings/rpc/server";
 import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { consentHandlers } from "./belonging/consent.ts";
@@ -56,48 +56,15 @@ import { tagHandlers } from "./tag/tag.ts";
 
 /** Contacts and companies with all that belongs to them, and the segments they are in. */
 export function openContactService(foundation: Foundation<ContactConfig>): Parts {
-  const { config, database, outbox, bus, log, upstreams } = foundation;
+  const { config, database, outbox, bus, log } = foundation;
   const visible = [
     visibleRows(database, ContactSchema, { own: "owner_id = $2" }),
     visibleRows(database, CompanySchema),
     visibleRows(database, SegmentSchema, { own: "(is_global or created_by = $2)" }),
   ];
-  const catalogues = fieldCatalogues(database);
-  const context = {
-    database,
-    outbox,
-    log,
-    catalogues,
-    references: references(database, catalogues),
-    findVisible: visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT }),
-    readDefinitions: definitionReader(),
-    showsFiltersAsSent: config.API_DIALECT === "mautic",
-    suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),
-  };
-  const companies = companyHandlers(context);
-  const segments = segmentHandlers(context);
+  const context = contextOf(foundation, visible);
   return {
-    services: [
-      implement(ContactService, contactHandlers(context)),
-      implement(ContactMethodService, contactMethods(context)),
-      implement(
-        ContactCommandService,
-        commandHandlers(context, { email: config.EMAIL_FREQUENCY, sms: config.SMS_FREQUENCY }),
-      ),
-      implement(GroupScoreService, groupScoreHandlers(context)),
-      implement(UtmTagService, utmTagHandlers(context)),
-      implement(CompanyService, companies),
-      implement(CompanyMethodService, companies),
-      implementStandard(ContactFieldService, fieldsOf(context, "lead")),
-      implementStandard(CompanyFieldService, fieldsOf(context, "company")),
-      implement(SegmentService, segments),
-      implement(SegmentMethodService, segments),
-      implement(TagService, tagHandlers(context)),
-      implement(NoteService, noteHandlers(context)),
-      implement(DeviceService, deviceHandlers(context)),
-      implement(IdentificationService, identificationHandlers(context)),
-      implement(ConsentService, consentHandlers(context)),
-    ],
+    services: implementations(context, config),
     sharedWrites: [
       ContactService.method.createContact,
       ContactService.method.updateContact,
@@ -125,4 +92,48 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
     visible,
     ...contactProjections(context),
   };
+}
+
+function contextOf(
+  { config, database, outbox, log, upstreams }: Foundation<ContactConfig>,
+  visible: VisibleRows[],
+) {
+  const catalogues = fieldCatalogues(database);
+  return {
+    database,
+    outbox,
+    log,
+    catalogues,
+    references: references(database, catalogues),
+    findVisible: visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT }),
+    readDefinitions: definitionReader(),
+    showsFiltersAsSent: config.API_DIALECT === "mautic",
+    suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),
+  };
+}
+
+function implementations(context: ReturnType<typeof contextOf>, config: ContactConfig): Implementation[] {
+  const companies = companyHandlers(context);
+  const segments = segmentHandlers(context);
+  return [
+    implement(ContactService, contactHandlers(context)),
+    implement(ContactMethodService, contactMethods(context)),
+    implement(
+      ContactCommandService,
+      commandHandlers(context, { email: config.EMAIL_FREQUENCY, sms: config.SMS_FREQUENCY }),
+    ),
+    implement(GroupScoreService, groupScoreHandlers(context)),
+    implement(UtmTagService, utmTagHandlers(context)),
+    implement(CompanyService, companies),
+    implement(CompanyMethodService, companies),
+    implementStandard(ContactFieldService, fieldsOf(context, "lead")),
+    implementStandard(CompanyFieldService, fieldsOf(context, "company")),
+    implement(SegmentService, segments),
+    implement(SegmentMethodService, segments),
+    implement(TagService, tagHandlers(context)),
+    implement(NoteService, noteHandlers(context)),
+    implement(DeviceService, deviceHandlers(context)),
+    implement(IdentificationService, identificationHandlers(context)),
+    implement(ConsentService, consentHandlers(context)),
+  ];
 }

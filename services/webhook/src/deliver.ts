@@ -31,20 +31,6 @@ export function startDelivering(options: DeliverOptions): Worker {
   /** Webhooks with deliveries that ended: a deferred one may be given more. */
   const ended = new Set<number>();
 
-  /** One that cannot be switched off keeps nobody else from getting deliveries. */
-  const unpublishAll = async () => {
-    for (const webhookId of condemned) {
-      try {
-        await options.unpublish(webhookId);
-        worker.drop(webhookId);
-        condemned.delete(webhookId);
-      } catch (error) {
-        if (!isOutage(error)) condemned.delete(webhookId);
-        log.error({ err: error, webhook: webhookId }, "webhook could not be unpublished");
-      }
-    }
-  };
-
   const giveMore = async () => {
     if (ended.size === 0) return;
     const webhookIds = [...ended];
@@ -69,7 +55,7 @@ export function startDelivering(options: DeliverOptions): Worker {
       return recorded;
     },
     async afterRecord() {
-      await unpublishAll();
+      await unpublishAll(condemned, worker, options);
       await giveMore();
     },
     pollMs: POLL_MS,
@@ -93,4 +79,22 @@ export function startDelivering(options: DeliverOptions): Worker {
       return worker.stop();
     },
   };
+}
+
+/** A webhook that cannot be switched off keeps no other one from getting deliveries. */
+async function unpublishAll(
+  condemned: Set<number>,
+  worker: Worker,
+  { unpublish, log }: DeliverOptions,
+): Promise<void> {
+  for (const webhookId of condemned) {
+    try {
+      await unpublish(webhookId);
+      worker.drop(webhookId);
+      condemned.delete(webhookId);
+    } catch (error) {
+      if (!isOutage(error)) condemned.delete(webhookId);
+      log.error({ err: error, webhook: webhookId }, "webhook could not be unpublished");
+    }
+  }
 }

@@ -48,6 +48,8 @@ export interface CallStream {
 /** An answer as it comes in; its message is still encoded. */
 export type CallAnswer = Pick<Answer, "message" | "version" | "next" | "replayed">;
 
+type OnChange = (callStream: CallStream) => void;
+
 interface Waiting {
   resolve(answer: Answer): void;
   reject(fault: Fault): void;
@@ -57,18 +59,13 @@ interface Waiting {
 const { path, requestSerialize, responseDeserialize } = methodDefinition(LineService.method.carryCalls);
 
 /** Opens a stream to `address` (`host:port`, no name that stands for several). `onChange` hears of each new state. */
-export function openCallStream(
-  address: string,
-  security: Security,
-  onChange: (callStream: CallStream) => void,
-): CallStream {
+export function openCallStream(address: string, security: Security, onChange: OnChange): CallStream {
   const { client, stream } = dial(address, security);
+  const calls = heldCalls(stream);
   const waiting = waitingCalls();
   let state: CallStream["state"] = "opening";
   let isBroken = false;
   let lastId = 0;
-
-  const calls = heldCalls(stream);
   const turn = (next: CallStream["state"]) => {
     state = next;
     onChange(callStream);
@@ -79,7 +76,7 @@ export function openCallStream(
     // The stream would wait for an answer that nobody waits for.
     else if (waiting.size === 0) stream.cancel();
   };
-  const broken = (error: ServiceError | undefined) => {
+  const broken = (error?: ServiceError) => {
     if (isBroken) return;
     isBroken = true;
     waiting.failAll(calls.stands ? unavailable(error) : unreached(error));
@@ -98,8 +95,8 @@ export function openCallStream(
     call(call) {
       return new Promise((resolve, reject) => {
         const timeoutMs = call.deadlineMs - Date.now();
-        if (timeoutMs <= 0) return reject(deadlineExceeded());
-        if (call.message.length > MESSAGE_BYTES_MAX) return reject(exhausted("The request is too long."));
+        const fault = refusalOf(call, timeoutMs);
+        if (fault) return reject(fault);
         const id = ++lastId;
         waiting.add(id, { resolve, reject, timer: setTimeout(giveUp, timeoutMs, id) });
         calls.send(messageOf(call, id, timeoutMs));
@@ -116,13 +113,16 @@ export function openCallStream(
     calls.stand();
   });
   stream.on("data", ({ answers }: CarryCallsResponse) => {
-    for (const answer of answers)
-      if (answer.closing) callStream.close();
-      else waiting.take(answer);
+    for (const answer of answers) answer.closing ? callStream.close() : waiting.take(answer);
   });
   stream.on("error", broken);
-  stream.on("end", () => broken(undefined));
+  stream.on("end", () => broken());
   return callStream;
+}
+
+function refusalOf({ message }: OutgoingCall, timeoutMs: number): Fault | undefined {
+  if (timeoutMs <= 0) return deadlineExceeded();
+  return message.length > MESSAGE_BYTES_MAX ? exhausted("The request is too long.") : undefined;
 }
 
 function messageOf(

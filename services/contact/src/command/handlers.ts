@@ -53,8 +53,10 @@ export function commandHandlers(
   context: CommandContext,
   usual: UsualFrequencies = {},
 ): Handlers<typeof ContactCommandService> {
-  const { database, catalogues } = context;
+  const { database } = context;
   return {
+    ...contactQuestions(context, usual),
+
     async carryOutCommands({ commands }, call) {
       if (commands.length > COMMANDS_MAX)
         throw badRequest(`At most ${COMMANDS_MAX} commands are carried out at once.`);
@@ -71,6 +73,39 @@ export function commandHandlers(
       };
     },
 
+    async tryIdentification(request, call) {
+      const asOwner = { ...call, reach: () => "all" as const };
+      const { changes, ...tried } = await tryIdentification(context, request, asOwner);
+      return { ...tried, changes: jsonBytes(changes) };
+    },
+
+    async reserveContactIds({ count }, { deadlineMs }) {
+      limit(count, RESERVED_MAX);
+      const rows = await database.query(reserveStatement, [count], deadlineMs);
+      return { ids: rows.map(({ id }) => Number(id)) };
+    },
+
+    async refuseAddress({ channel, address, reason }, { deadlineMs }) {
+      if (channel !== "email") throw badRequest("Addresses of emails alone are refused.");
+      const refused = { address, reason, key: context.suppressionKey };
+      return { contactIds: await refuseAddress(database, refused, deadlineMs) };
+    },
+  };
+}
+
+type Questions = Pick<
+  Handlers<typeof ContactCommandService>,
+  | "readContactFields"
+  | "readFieldLabels"
+  | "checkContactable"
+  | "listRecipients"
+  | "findContactsByNumber"
+  | "readPreferences"
+>;
+
+function contactQuestions(context: CommandContext, usual: UsualFrequencies): Questions {
+  const { database, catalogues } = context;
+  return {
     async readContactFields({ ids, aliases }, { deadlineMs }) {
       limit(ids.length, READ_MAX);
       limit(aliases.length, ALIASES_MAX);
@@ -82,18 +117,6 @@ export function commandHandlers(
       limit(aliases.length, ALIASES_MAX);
       const rows = await database.query(labelsStatement, [aliases], deadlineMs);
       return { labels: Object.fromEntries(rows.map(({ alias, label }) => [alias ?? "", label ?? ""])) };
-    },
-
-    async tryIdentification(request, call) {
-      const asOwner = { ...call, reach: () => "all" as const };
-      const { changes, ...tried } = await tryIdentification(context, request, asOwner);
-      return { ...tried, changes: jsonBytes(changes) };
-    },
-
-    async reserveContactIds({ count }, { deadlineMs }) {
-      limit(count, RESERVED_MAX);
-      const rows = await database.query(reserveStatement, [count], deadlineMs);
-      return { ids: rows.map(({ id }) => Number(id)) };
     },
 
     async checkContactable({ channel, ids }, { deadlineMs }) {
@@ -112,12 +135,6 @@ export function commandHandlers(
 
     async findContactsByNumber({ number }, { deadlineMs }) {
       return { contacts: await findByNumber(database, number, deadlineMs) };
-    },
-
-    async refuseAddress({ channel, address, reason }, { deadlineMs }) {
-      if (channel !== "email") throw badRequest("Addresses of emails alone are refused.");
-      const refused = { address, reason, key: context.suppressionKey };
-      return { contactIds: await refuseAddress(database, refused, deadlineMs) };
     },
 
     async readPreferences({ contactId }, { deadlineMs }) {

@@ -1,10 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { companySnapshot } from "@tidings/contacts/row-snapshot";
-import { prepared } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type CompanyMethodService, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import type { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
+import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { requireExpected } from "@tidings/rpc/expected";
@@ -37,9 +38,6 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
   const { database, catalogues } = context;
   const saver = companySaver(context);
 
-  const readCompany = async (id: number, call: Call): Promise<Row> =>
-    visible(await database.query(getStatement, [id], call.deadlineMs), call);
-
   const write = async (row: Row, call: Call) => {
     call.showsVersion?.(Number(row.version));
     return companyWriter(await catalogueOf(catalogues, [row])).message(row);
@@ -57,20 +55,11 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
   };
 
   return {
-    getCompany: async ({ id }, call) => write(await readCompany(id, call), call),
+    ...companyMethods(context),
 
-    async listCompanies({ query }, call) {
-      const { page, catalogue } = await listRecords(context, query, call, {
-        owner: "co.created_by",
-        total: COMPANY_TOTALS.created_by,
-        source: ({ company }) => companyListSource(company, call),
-      });
-      return {
-        companies: page.rows.map(companyWriter(catalogue).messages()),
-        totalSize: page.totalSize,
-        ids: page.ids,
-      };
-    },
+    getCompany: async ({ id }, call) => write(await readCompany(database, id, call), call),
+
+    listCompanies: ({ query }, call) => list(context, query, call),
 
     async createCompany({ company }, call) {
       const isNew = company?.force ?? false;
@@ -103,7 +92,25 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
     async batchDeleteCompanies({ ids }, call) {
       return batchResponse(await removeCompanies(context, ids, call));
     },
+  };
+}
 
+async function list(context: ContactContext, query: ListQuery | undefined, call: Call) {
+  const { page, catalogue } = await listRecords(context, query, call, {
+    owner: "co.created_by",
+    total: COMPANY_TOTALS.created_by,
+    source: ({ company }) => companyListSource(company, call),
+  });
+  return {
+    companies: page.rows.map(companyWriter(catalogue).messages()),
+    totalSize: page.totalSize,
+    ids: page.ids,
+  };
+}
+
+function companyMethods(context: ContactContext): Handlers<typeof CompanyMethodService> {
+  const { database, catalogues } = context;
+  return {
     async addCompanyContact({ id, contactId }, call) {
       await editContact(context, contactId, call, async (row, { transaction }) => {
         const company = visible(await transaction.query(getStatement, [id]), call);
@@ -113,7 +120,7 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
     },
 
     async removeCompanyContact({ id, contactId }, call) {
-      await readCompany(id, call);
+      await readCompany(database, id, call);
       await editContact(context, contactId, call, (row) => withoutCompany(row, id));
       return {};
     },
@@ -129,6 +136,10 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
       return { names: await listCompanyNames(database, beginning, deadlineMs) };
     },
   };
+}
+
+async function readCompany(database: Database, id: number, call: Call): Promise<Row> {
+  return visible(await database.query(getStatement, [id], call.deadlineMs), call);
 }
 
 function visible([row]: Row[], call: Call): Row {

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
-import type { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
+import type { ContactService, UpdateContactRequest } from "@tidings/proto/tidings/contact/v1/contact_service";
+import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { requireExpected } from "@tidings/rpc/expected";
@@ -37,34 +38,14 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
       return writeContact(context, row, call);
     },
 
-    async listContacts({ query }, call) {
-      const { page, catalogue } = await listRecords(context, query, call, {
-        owner: "c.owner_id",
-        total: CONTACT_TOTALS.owner_id,
-        source: ({ contact }) => contactListSource(contact, call),
-      });
-      return {
-        contacts: page.rows.map(contactWriter(catalogue).messages()),
-        totalSize: page.totalSize,
-        ids: page.ids,
-      };
-    },
+    listContacts: ({ query }, call) => list(context, query, call),
 
     async createContact({ contact }, call) {
       return saved(await saver.one({ message: contact }, call), call);
     },
 
     async updateContact(request, call) {
-      // A PUT makes what is missing, and what was merged is not.
-      const survivor = request.allowMissing ? await survivorOf(database, request.id, call) : undefined;
-      if (survivor !== undefined)
-        requireExpected(call, ContactSchema.typeName, { id: request.id, version: undefined });
-      const outcome = await followMerge(database, survivor ?? request.id, call, async (id) => {
-        const outcome = await saver.one({ ...saveOf(request, request.contact), id }, call);
-        rowOf(outcome);
-        return outcome;
-      });
-      return saved(outcome, call);
+      return saved(await update(context, saver, request, call), call);
     },
 
     async deleteContact({ id }, call) {
@@ -89,5 +70,36 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
     async batchDeleteContacts({ ids }, call) {
       return batchResponse(await removeContacts(context, ids, call));
     },
+  };
+}
+
+async function update(
+  context: ContactContext,
+  saver: ReturnType<typeof contactSaver>,
+  request: UpdateContactRequest,
+  call: Call,
+): Promise<KnownOutcome> {
+  const { database } = context;
+  // A PUT makes what is missing, and what was merged is not.
+  const survivor = request.allowMissing ? await survivorOf(database, request.id, call) : undefined;
+  if (survivor !== undefined)
+    requireExpected(call, ContactSchema.typeName, { id: request.id, version: undefined });
+  return followMerge(database, survivor ?? request.id, call, async (id) => {
+    const outcome = await saver.one({ ...saveOf(request, request.contact), id }, call);
+    rowOf(outcome);
+    return outcome;
+  });
+}
+
+async function list(context: ContactContext, query: ListQuery | undefined, call: Call) {
+  const { page, catalogue } = await listRecords(context, query, call, {
+    owner: "c.owner_id",
+    total: CONTACT_TOTALS.owner_id,
+    source: ({ contact }) => contactListSource(contact, call),
+  });
+  return {
+    contacts: page.rows.map(contactWriter(catalogue).messages()),
+    totalSize: page.totalSize,
+    ids: page.ids,
   };
 }

@@ -94,19 +94,26 @@ export async function lockScores(
       }));
       transaction.execute(setStatement, [JSON.stringify(written)]);
       logPoints(transaction, logged);
-      outbox.append(
-        transaction,
-        changed.map(({ contactId, groupId, old, score, version }) =>
-          domainEvent(
-            "tidings.contact.contact.group_score_changed",
-            { id: contactId, version },
-            GroupScoreChangedSchema,
-            { contactId, groupId, oldScore: Number(old.score ?? 0), newScore: score },
-          ),
-        ),
-      );
+      outbox.append(transaction, changed.map(scoreChanged));
     },
   };
+}
+
+interface ChangedScore {
+  contactId: number;
+  groupId: number;
+  old: Row;
+  score: number;
+  version: number;
+}
+
+function scoreChanged({ contactId, groupId, old, score, version }: ChangedScore) {
+  return domainEvent(
+    "tidings.contact.contact.group_score_changed",
+    { id: contactId, version },
+    GroupScoreChangedSchema,
+    { contactId, groupId, oldScore: Number(old.score ?? 0), newScore: score },
+  );
 }
 
 /** The new score and the difference that is logged; undefined when nothing changes. */

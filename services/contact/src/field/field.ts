@@ -55,28 +55,6 @@ export function fieldsOf(context: FieldContext, object: FieldObject): Repository
     return new Map(items.filter((field) => field.object === object).map((field) => [field.id, field]));
   };
 
-  const createFields = async (messages: (Field | undefined)[], call: Call): Promise<BatchResult<Field>> => {
-    const faults = messages.map((message) => reservedAlias(message));
-    const named = await withAliases(database, messages, call);
-    return batchWithin(named, faults, empty, (usable) => fields.batchCreate(usable, call));
-  };
-
-  const createField = async (message: Field | undefined, call: Call) => {
-    const fault = reservedAlias(message);
-    if (fault) throw fault;
-    for (let attempt = 1; ; attempt += 1) {
-      // Transactions that clashed must not all try the next number together.
-      const firstSuffix = attempt === 1 ? 1 : 1 + Math.floor(Math.random() * 2 ** (attempt + 2));
-      const [named] = await withAliases(database, [message], call, firstSuffix);
-      try {
-        return await fields.create(named, call);
-      } catch (error) {
-        // Somebody else took the alias a moment before us: there is always another one.
-        if (violatedConstraint(error) !== "fields_alias_key" || attempt === ATTEMPTS) throw error;
-      }
-    }
-  };
-
   return {
     async get(id, call) {
       const field = await fields.get(id, call);
@@ -84,43 +62,71 @@ export function fieldsOf(context: FieldContext, object: FieldObject): Repository
       return field;
     },
     list: (query, call) => fields.list(ofObject(query, object), call),
-    create: (message, call) => written(createField(message, call)),
+    create: (message, call) => written(createField(fields, database, message, call)),
     async update(sent, call) {
       const update = spelt(sent);
       if ((await own([update.id], call)).has(update.id)) return written(fields.update(update, call));
       if (!update.allowMissing) throw notFound();
       requireExpected(call, FieldSchema.typeName, { id: update.id, version: undefined });
-      return written(createField(update.message, call));
+      return written(createField(fields, database, update.message, call));
     },
     async delete(id, call) {
-      const field = (await own([id], call)).get(id);
-      if (!field) throw notFound();
-      if (field.isFixed) throw denied();
+      const fault = undeletable((await own([id], call)).get(id));
+      if (fault) throw fault;
       return written(fields.delete(id, call));
     },
-    batchCreate: (messages, call) => written(createFields(messages, call)),
+    batchCreate: (messages, call) => written(createFields(fields, database, messages, call)),
     async batchUpdate(sent, call) {
       const ids = sent.map(({ id }) => id);
       const known = await own(ids, call);
       // Fields of the other object are missing here: id 0 is nobody's.
       const updates = sent.map(spelt).map((update) => (known.has(update.id) ? update : { ...update, id: 0 }));
-      const missing = updates.filter(({ id, allowMissing }) => id === 0 && allowMissing);
-      const messages = missing.map(({ message }) => message);
-      const named = await withAliases(database, messages, call);
-      missing.forEach((update, index) => {
-        update.message = named[index];
-      });
+      await nameNew(database, updates, call);
       return written(fields.batchUpdate(updates, call));
     },
     async batchDelete(ids, call) {
       const known = await own(ids, call);
-      const faults = ids.map((id) => {
-        const field = known.get(id);
-        return field ? (field.isFixed ? denied() : undefined) : notFound();
-      });
+      const faults = ids.map((id) => undeletable(known.get(id)));
       return written(batchWithin(ids, faults, empty, (deletable) => fields.batchDelete(deletable, call)));
     },
   };
+}
+
+async function createFields(
+  fields: Repository<Field>,
+  database: Database,
+  messages: (Field | undefined)[],
+  call: Call,
+): Promise<BatchResult<Field>> {
+  const faults = messages.map((message) => reservedAlias(message));
+  const named = await withAliases(database, messages, call);
+  return batchWithin(named, faults, empty, (usable) => fields.batchCreate(usable, call));
+}
+
+async function createField(
+  fields: Repository<Field>,
+  database: Database,
+  message: Field | undefined,
+  call: Call,
+) {
+  const fault = reservedAlias(message);
+  if (fault) throw fault;
+  for (let attempt = 1; ; attempt += 1) {
+    // Transactions that clashed must not all try the next number together.
+    const firstSuffix = attempt === 1 ? 1 : 1 + Math.floor(Math.random() * 2 ** (attempt + 2));
+    const [named] = await withAliases(database, [message], call, firstSuffix);
+    try {
+      return await fields.create(named, call);
+    } catch (error) {
+      // Somebody else took the alias a moment before us: there is always another one.
+      if (violatedConstraint(error) !== "fields_alias_key" || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+function undeletable(field: Field | undefined): Fault | undefined {
+  if (!field) return notFound();
+  return field.isFixed ? denied() : undefined;
 }
 
 function empty(): Field {
@@ -150,6 +156,16 @@ async function withAliases(
     taken.add(field.alias);
     if (field.isUniqueIdentifer !== undefined) field.isUniqueIdentifier ??= field.isUniqueIdentifer;
     return field;
+  });
+}
+
+/** Gives the fields that a batch of edits makes their aliases. */
+async function nameNew(database: Database, updates: Update<Field>[], call: Call): Promise<void> {
+  const missing = updates.filter(({ id, allowMissing }) => id === 0 && allowMissing);
+  const messages = missing.map(({ message }) => message);
+  const named = await withAliases(database, messages, call);
+  missing.forEach((update, index) => {
+    update.message = named[index];
   });
 }
 

@@ -65,24 +65,12 @@ export interface RecordTable {
 const UPDATE_STATEMENTS_MAX = 200;
 
 export function recordTable(definition: TableDefinition): RecordTable {
-  const { name, columns } = definition;
+  const { columns } = definition;
   const statements = statementsOf(definition);
-  const updates = new Map<string, Statement>();
+  const updateStatement = updateStatements(definition);
 
   const changedColumns = (before: Row, after: Row) =>
     columns.flatMap((column) => (before[column.name] === after[column.name] ? [] : [column.name]));
-
-  const updateStatement = (names: string[]): Statement => {
-    const changed = columns.filter((column) => names.includes(column.name));
-    const key = changed.map((column) => column.name).join();
-    const known = updates.get(key);
-    if (known) return known;
-    const text = updateText(definition, changed);
-    if (updates.size >= UPDATE_STATEMENTS_MAX) return { text };
-    const statement = prepared(`${name}_update_${updates.size + 1}`, text);
-    updates.set(key, statement);
-    return statement;
-  };
 
   /** A new record rarely shares identifiers with another one: looking up identifiers alone costs a seventh of the whole. */
   const lockRows = async (transaction: Transaction, ids: number[], claims: Claim[]): Promise<Row[]> => {
@@ -182,6 +170,23 @@ function statementsOf({ name, alias, columns, lockSelect, identifiers }: TableDe
       `delete from ${identifiers.table}
        where (field, value) in (select * from unnest($1::text[], $2::text[]))`,
     ),
+  };
+}
+
+/** Statements that write some of the columns, each prepared when it is first needed. */
+function updateStatements(definition: TableDefinition): (names: string[]) => Statement {
+  const { name, columns } = definition;
+  const updates = new Map<string, Statement>();
+  return (names) => {
+    const changed = columns.filter((column) => names.includes(column.name));
+    const key = changed.map((column) => column.name).join();
+    const known = updates.get(key);
+    if (known) return known;
+    const text = updateText(definition, changed);
+    if (updates.size >= UPDATE_STATEMENTS_MAX) return { text };
+    const statement = prepared(`${name}_update_${updates.size + 1}`, text);
+    updates.set(key, statement);
+    return statement;
   };
 }
 

@@ -29,24 +29,7 @@ export type SegmentHandlers = Handlers<typeof SegmentService> & Handlers<typeof 
 
 export function segmentHandlers(services: BuildServices): SegmentHandlers {
   const { database, catalogues, readDefinitions } = services;
-  const segments = repository<Segment, SegmentsAsOfNow>(services, SegmentSchema, {
-    shared: "is_global",
-    freelyPublished: true,
-    commands: segmentListCommands,
-    // Asked before the transaction, where asking could wait for itself.
-    before: () => catalogues.latest(),
-    load: async (transaction) => readForCheck(transaction, await catalogues.atLeast(0), readDefinitions),
-    changed: followDefinitions,
-    prepare: (draft, { before, call, loaded }) => checkSegment(draft, before, { now: loaded, call }),
-    // Other segments are looked up in the transaction: the same batch may have changed them.
-    needs: ({ filters }) =>
-      thingsNamedInFilters(jsonOf(filters), "filters").filter(({ schema }) => schema !== SegmentSchema),
-    async show(items) {
-      if (services.showsFiltersAsSent)
-        for (const item of items) item.filters = item.sentFilters ?? item.filters;
-    },
-  });
-
+  const segments = segmentRepository(services);
   const changeMembers = memberChanges(services);
 
   const readCoalesced = coalesce(async (deadlinesMs: number[]) =>
@@ -99,6 +82,27 @@ export function segmentHandlers(services: BuildServices): SegmentHandlers {
       return readBuild(database, id, call.deadlineMs);
     },
   };
+}
+
+function segmentRepository(services: BuildServices) {
+  const { catalogues, readDefinitions } = services;
+  return repository<Segment, SegmentsAsOfNow>(services, SegmentSchema, {
+    shared: "is_global",
+    freelyPublished: true,
+    commands: segmentListCommands,
+    // Asked before the transaction, where asking could wait for itself.
+    before: () => catalogues.latest(),
+    load: async (transaction) => readForCheck(transaction, await catalogues.atLeast(0), readDefinitions),
+    changed: followDefinitions,
+    prepare: (draft, { before, call, loaded }) => checkSegment(draft, before, { now: loaded, call }),
+    // Other segments are looked up in the transaction: the same batch may have changed them.
+    needs: ({ filters }) =>
+      thingsNamedInFilters(jsonOf(filters), "filters").filter(({ schema }) => schema !== SegmentSchema),
+    async show(items) {
+      if (services.showsFiltersAsSent)
+        for (const item of items) item.filters = item.sentFilters ?? item.filters;
+    },
+  });
 }
 
 function asViolation(error: unknown): never {

@@ -1,14 +1,23 @@
 import { create } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import type { Row } from "@tidings/database/statement";
 import { stepJobs } from "@tidings/jobs/run-jobs";
+import {
+  type UpdateContactRequest,
+  UpdateContactRequestSchema,
+} from "@tidings/proto/tidings/contact/v1/contact_service";
 import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
+import {
+  type UpdateSegmentRequest,
+  UpdateSegmentRequestSchema,
+} from "@tidings/proto/tidings/contact/v1/segment_service";
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
 import { fieldsOf } from "../field/field.ts";
-import { buildOptions } from "../segment/build/build.ts";
+import { type BuildServices, buildOptions } from "../segment/build/build.ts";
 import { requestBuilds } from "../segment/build/build-request.ts";
 import { dayOptions } from "../segment/build/day.ts";
 import { react } from "../segment/build/react.ts";
@@ -30,30 +39,10 @@ export async function segmentScene() {
     log: createLog("contact", "silent"),
   };
   const handlers = segmentHandlers(services);
-  let lastEvent = 0;
-
   const query = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, Date.now() + DEADLINE_MS);
 
-  /** The events since the last call. */
-  const newEvents = async (): Promise<Event[]> => {
-    const rows = await query(
-      `select id, event_id, subject, aggregate_id, aggregate_version, encode(payload, 'base64') as payload
-       from outbox where id > $1 order by id`,
-      [lastEvent],
-    );
-    lastEvent = Number(rows.at(-1)?.id ?? lastEvent);
-    return rows.map((row) => ({
-      id: row.event_id ?? "",
-      subject: row.subject ?? "",
-      aggregateId: Number(row.aggregate_id),
-      aggregateVersion: Number(row.aggregate_version),
-      time: "",
-      traceparent: undefined,
-      actor: undefined,
-      payload: Buffer.from(row.payload ?? "", "base64"),
-    }));
-  };
+  const newEvents = eventReader(query);
 
   return {
     ...contacts,
@@ -74,24 +63,10 @@ export async function segmentScene() {
       return contact?.id ?? 0;
     },
     async editContact(id: number, values: Record<string, unknown>): Promise<void> {
-      await contacts.handlers.updateContact(
-        {
-          $typeName: "tidings.contact.v1.UpdateContactRequest",
-          id,
-          contact: contactBody(values, { overwriteWithBlank: true }),
-          updateMask: { $typeName: "google.protobuf.FieldMask", paths: ["values", "overwrite_with_blank"] },
-          allowMissing: false,
-        },
-        callAs(),
-      );
+      await contacts.handlers.updateContact(contactUpdate(id, values), callAs());
     },
     async addSegment(filters: unknown[], others: Record<string, unknown> = {}, actor?: Actor) {
-      const name = `Segment ${Math.random()}`;
-      const segment = create(SegmentSchema, {
-        name,
-        ...others,
-        filters: Buffer.from(JSON.stringify(filters)),
-      });
+      const segment = newSegment(filters, others);
       const saved = await handlers.createSegment(
         { $typeName: "tidings.contact.v1.CreateSegmentRequest", segment },
         listCall(actor),
@@ -99,37 +74,9 @@ export async function segmentScene() {
       return saved.segment as Segment;
     },
     async editSegment(id: number, change: Record<string, unknown>) {
-      const { filters, ...others } = change;
-      const body =
-        filters === undefined ? others : { ...others, filters: Buffer.from(JSON.stringify(filters)) };
-      const paths = Object.keys(change).map((name) =>
-        name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      );
-      return handlers.updateSegment(
-        {
-          $typeName: "tidings.contact.v1.UpdateSegmentRequest",
-          id,
-          segment: create(SegmentSchema, body),
-          updateMask: { $typeName: "google.protobuf.FieldMask", paths },
-          allowMissing: false,
-        },
-        listCall(),
-      );
+      return handlers.updateSegment(segmentUpdate(id, change), listCall());
     },
-    /** Does all the builds that are asked for. */
-    async build(): Promise<void> {
-      await stepJobs(dayOptions(services));
-      while (await stepJobs(buildOptions(services)));
-    },
-    async requestBuild(id: number): Promise<void> {
-      await database.transaction(Date.now() + DEADLINE_MS, async (transaction) =>
-        requestBuilds(transaction, [id]),
-      );
-    },
-    /** Lets segments follow what has happened. */
-    async follow(): Promise<void> {
-      await react(services, await newEvents());
-    },
+    ...segmentWork(services, newEvents),
     async members(segmentId: number): Promise<number[]> {
       const rows = await query(
         "select contact_id from segment_contacts where segment_id = $1 and not manually_removed order by 1",
@@ -138,6 +85,77 @@ export async function segmentScene() {
       return rows.map(({ contact_id }) => Number(contact_id));
     },
   };
+}
+
+/** The background work of segments, done when a test says so. */
+function segmentWork(services: BuildServices, newEvents: () => Promise<Event[]>) {
+  return {
+    /** Does all the builds that are asked for. */
+    async build(): Promise<void> {
+      await stepJobs(dayOptions(services));
+      while (await stepJobs(buildOptions(services)));
+    },
+    async requestBuild(id: number): Promise<void> {
+      await services.database.transaction(Date.now() + DEADLINE_MS, async (transaction) =>
+        requestBuilds(transaction, [id]),
+      );
+    },
+    /** Lets segments follow what has happened. */
+    async follow(): Promise<void> {
+      await react(services, await newEvents());
+    },
+  };
+}
+
+/** Reads the events since the last call. */
+function eventReader(query: (text: string, values: unknown[]) => Promise<Row[]>): () => Promise<Event[]> {
+  let lastEvent = 0;
+  return async () => {
+    const rows = await query(
+      `select id, event_id, subject, aggregate_id, aggregate_version, encode(payload, 'base64') as payload
+       from outbox where id > $1 order by id`,
+      [lastEvent],
+    );
+    lastEvent = Number(rows.at(-1)?.id ?? lastEvent);
+    return rows.map((row) => ({
+      id: row.event_id ?? "",
+      subject: row.subject ?? "",
+      aggregateId: Number(row.aggregate_id),
+      aggregateVersion: Number(row.aggregate_version),
+      time: "",
+      traceparent: undefined,
+      actor: undefined,
+      payload: Buffer.from(row.payload ?? "", "base64"),
+    }));
+  };
+}
+
+function contactUpdate(id: number, values: Record<string, unknown>): UpdateContactRequest {
+  return create(UpdateContactRequestSchema, {
+    id,
+    contact: contactBody(values, { overwriteWithBlank: true }),
+    updateMask: { paths: ["values", "overwrite_with_blank"] },
+    allowMissing: false,
+  });
+}
+
+function newSegment(filters: unknown[], others: Record<string, unknown>): Segment {
+  const name = `Segment ${Math.random()}`;
+  return create(SegmentSchema, { name, ...others, filters: Buffer.from(JSON.stringify(filters)) });
+}
+
+function segmentUpdate(id: number, change: Record<string, unknown>): UpdateSegmentRequest {
+  const { filters, ...others } = change;
+  const body = filters === undefined ? others : { ...others, filters: Buffer.from(JSON.stringify(filters)) };
+  const paths = Object.keys(change).map((name) =>
+    name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  );
+  return create(UpdateSegmentRequestSchema, {
+    id,
+    segment: create(SegmentSchema, body),
+    updateMask: { paths },
+    allowMissing: false,
+  });
 }
 
 /** A call of the service of segments. */

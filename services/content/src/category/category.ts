@@ -32,7 +32,6 @@ const GROUPS = new Map([
 /** Categories, each under the permission that its bundle has. The RPCs admit everybody: who may do what is decided here. */
 export function categories(context: ResourceContext): Repository<Category> {
   const rows = repository<Category>(context, CategorySchema);
-  const empty = () => create(CategorySchema);
 
   /** The row, for who may do this with it. */
   const permitted = async (id: number, verb: Verb, call: Call): Promise<Category> => {
@@ -73,6 +72,18 @@ export function categories(context: ResourceContext): Repository<Category> {
       await permitted(id, Verb.DELETE, call);
       return rows.delete(id, withAll(call));
     },
+    ...categoryBatches(rows, byId),
+  };
+}
+
+type Batches = Pick<Repository<Category>, "batchCreate" | "batchUpdate" | "batchDelete">;
+
+function categoryBatches(
+  rows: Repository<Category>,
+  byId: (ids: number[], call: Call) => Promise<Map<number, Category>>,
+): Batches {
+  const empty = () => create(CategorySchema);
+  return {
     async batchCreate(messages, call) {
       requireAny(call, Verb.CREATE);
       const faults = messages.map((message) =>

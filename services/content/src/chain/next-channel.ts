@@ -56,7 +56,7 @@ type Written = { next: NextChannel } | { reason: string };
 
 /** Finds the channel that sends a message next (engines.md 9.4). Messages that ask at the same time share the questions. */
 export function nextChannel(options: NextChannelOptions): (message: MessageSend) => Promise<Step> {
-  const { database, log, contacts, askContactable, hasMailTransport, channels } = options;
+  const { database, log, contacts, channels } = options;
   const openRows = coalesce(async (ids: number[]) => {
     const rows = await database.query(openEmailsStatement, [[...new Set(ids)]], backgroundDeadline());
     return new Set(rows.map(({ id }) => Number(id)));
@@ -87,7 +87,7 @@ export function nextChannel(options: NextChannelOptions): (message: MessageSend)
 
   const step = async ({ contactId, channels }: MessageSend): Promise<Step> => {
     const asked = await Promise.all(
-      channels.map(async (item) => ({ ...item, ...(await answerOf(contactId, item)) })),
+      channels.map(async (item) => ({ ...item, ...(await answerOf(options, contactId, item)) })),
     );
     const ordered = inOrder(asked);
     const tried: TriedChannel[] = [];
@@ -97,16 +97,6 @@ export function nextChannel(options: NextChannelOptions): (message: MessageSend)
       tried.push({ channel: item.channel, reason: written.reason });
     }
     return { tried, left: [] };
-  };
-
-  const answerOf = async (contactId: number, { channel, itemId }: ItemOfChannel): Promise<Answer> => {
-    const sending = sendingOf(channels, channel);
-    if (channel === "email" ? !hasMailTransport : !sending?.way) return { no: "no_transport" };
-    const contactable = await (sending
-      ? sending.ask(contactId, channel === "mobile_notification")
-      : askContactable(channel, contactId, itemId));
-    const { refusal } = contactable;
-    return { no: LIMITS.has(refusal) ? "" : refusal, contactable };
   };
 
   return async (message) => {
@@ -127,6 +117,21 @@ interface Answer {
   no: string;
   /** Absent of a channel that nobody was asked about. */
   contactable?: Contactable;
+}
+
+/** Asks whether the contact may get a message by this channel. */
+async function answerOf(
+  { channels, askContactable, hasMailTransport }: NextChannelOptions,
+  contactId: number,
+  { channel, itemId }: ItemOfChannel,
+): Promise<Answer> {
+  const sending = sendingOf(channels, channel);
+  if (channel === "email" ? !hasMailTransport : !sending?.way) return { no: "no_transport" };
+  const contactable = await (sending
+    ? sending.ask(contactId, channel === "mobile_notification")
+    : askContactable(channel, contactId, itemId));
+  const { refusal } = contactable;
+  return { no: LIMITS.has(refusal) ? "" : refusal, contactable };
 }
 
 /**

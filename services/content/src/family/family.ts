@@ -77,14 +77,7 @@ export function family(schema: DescMessage, shown: string, ties: Tie[]) {
       return variants;
     },
     check(draft: Member, before: Member | undefined, variants: Family): Violation[] {
-      return ties.flatMap((tie) => {
-        const parent = draft[PARENT[tie]];
-        if (!parent || parent.id === before?.[PARENT[tie]]?.id) return [];
-        const { parents, children } = variants[tie];
-        if (parent.id === draft.id) return [notValid(PARENT[tie], "It cannot belong to itself.")];
-        if (children.has(parent.id)) return [notValid(PARENT[tie], `This one is a ${tie} of another.`)];
-        return parents.has(draft.id) ? [notValid(PARENT[tie], `It has a ${tie} of its own.`)] : [];
-      });
+      return ties.flatMap((tie) => violationsOf(tie, draft, before, variants[tie]));
     },
     async show(items: Member[], { deadlineMs }: Call, database: Database): Promise<void> {
       const ids = items.map(({ id }) => id);
@@ -95,6 +88,19 @@ export function family(schema: DescMessage, shown: string, ties: Tie[]) {
       }
     },
   };
+}
+
+function violationsOf(
+  tie: Tie,
+  draft: Member,
+  before: Member | undefined,
+  { parents, children }: Family[Tie],
+): Violation[] {
+  const parent = draft[PARENT[tie]];
+  if (!parent || parent.id === before?.[PARENT[tie]]?.id) return [];
+  if (parent.id === draft.id) return [notValid(PARENT[tie], "It cannot belong to itself.")];
+  if (children.has(parent.id)) return [notValid(PARENT[tie], `This one is a ${tie} of another.`)];
+  return parents.has(draft.id) ? [notValid(PARENT[tie], `It has a ${tie} of its own.`)] : [];
 }
 
 function parentless(ties: Tie[]): RawBuilder<unknown> {

@@ -101,12 +101,9 @@ function arrival(
     parser.on("finish", () => {
       if (!file) return reject(missing(MISSING));
       const { part, name, target, written } = file;
-      const accept = () => {
-        const size = target.bytesWritten;
-        if (size > 0) resolve({ part, name, size });
-        else reject(badRequest("The file is empty."));
-      };
-      written.then(accept, reject);
+      const accept = (size: number) =>
+        size > 0 ? resolve({ part, name, size }) : reject(badRequest("The file is empty."));
+      written.then(() => accept(target.bytesWritten), reject);
     });
     request.on("data", (chunk: Buffer) => {
       bytes += chunk.length;

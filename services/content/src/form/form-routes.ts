@@ -61,18 +61,29 @@ export function formRoutes(options: FormRouteOptions): Router {
   });
   router.use(formPreviewRoutes(options));
   router.get("/form/:id", async (request: Request, response: Response, next) => {
-    const parameters = await readParameters(request);
-    const form = await openForm(options, String(request.params.id)).catch(unlessClosed);
-    if (!form) return next();
-    const filled = new Map([...parameters].map(([alias, text]) => [alias, text.split("|")]));
-    const styles = (parameters.get("css") ?? "").split(",").flatMap((url) => addressOf(url.trim()) || []);
-    const visit = visitOf(request, parameters, settings);
-    if (visit.device?.isNew) keepNewDevice(response, visit.device.id, settings);
-    // A stylesheet can send the values of inputs to its own site, by selectors and pictures.
-    const isPrivate = styles.every((url) => isOnNamedSite(url, settings));
-    const viewer = isPrivate ? viewerOf(visit, options.submitting.database) : NOBODY;
-    const markup = await markupFor(options, form, viewer, { filled });
-    await sendFormPage(response, options, { form, markup, styles: styles.slice(0, 5) });
+    if (!(await sendWholePage(options, request, response))) next();
   });
   return router;
+}
+
+/** Sends the page of a form; false when there is no such form. */
+async function sendWholePage(
+  options: FormRouteOptions,
+  request: Request,
+  response: Response,
+): Promise<boolean> {
+  const { settings } = options;
+  const parameters = await readParameters(request);
+  const form = await openForm(options, String(request.params.id)).catch(unlessClosed);
+  if (!form) return false;
+  const filled = new Map([...parameters].map(([alias, text]) => [alias, text.split("|")]));
+  const styles = (parameters.get("css") ?? "").split(",").flatMap((url) => addressOf(url.trim()) || []);
+  const visit = visitOf(request, parameters, settings);
+  if (visit.device?.isNew) keepNewDevice(response, visit.device.id, settings);
+  // A stylesheet can send the values of inputs to its own site, by selectors and pictures.
+  const isPrivate = styles.every((url) => isOnNamedSite(url, settings));
+  const viewer = isPrivate ? viewerOf(visit, options.submitting.database) : NOBODY;
+  const markup = await markupFor(options, form, viewer, { filled });
+  await sendFormPage(response, options, { form, markup, styles: styles.slice(0, 5) });
+  return true;
 }

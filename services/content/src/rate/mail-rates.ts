@@ -8,7 +8,7 @@ import type { Log } from "@tidings/runtime/log";
 import { domainDraws } from "./domain-draws.ts";
 import { type Draw, openDraw } from "./draw.ts";
 import { refusedFor } from "./learned-rate.ts";
-import { openLearnedRates } from "./learned-rates.ts";
+import { type LearnedRates, openLearnedRates } from "./learned-rates.ts";
 import { domainOf } from "./rate.ts";
 import { recentMails } from "./recent.ts";
 
@@ -54,25 +54,11 @@ const FLOOR = { domain: 1 / 60, server: 1 };
 const RATE_REASON = "The rate of the domain is used up (MAIL_DOMAIN_RATES).";
 const LEARNED_REASON = "The domain refused mails for now, and gets fewer of them for a while.";
 
-export function openMailRates({ database, log, rate, domainRates }: MailRatesOptions): MailRates {
+export function openMailRates(options: MailRatesOptions): MailRates {
   const stopping = new AbortController();
-  const learned = openLearnedRates(database, log);
+  const learned = openLearnedRates(options.database, options.log);
   const recent = recentMails();
-  const takeTogether = coalesce(async (requests: BudgetRequest[]) =>
-    takeTokens(database, requests, backgroundDeadline()),
-  );
-  // Draws of one budget are two, which take in statements of their own: a statement names each budget once.
-  const openKind = (isUrgent: boolean) => {
-    const take = async (request: BudgetRequest): Promise<Grant> =>
-      (await takeTogether(String(isUrgent), request)).get(request.name) ?? { granted: 0, waitSeconds: 1 };
-    const draw = (name: string, rateOf: () => number | undefined) =>
-      openDraw({ name: `mail ${name}`, isUrgent, rate: rateOf, take });
-    const rateOfAll = () => lower(rate, learned.rateOf(SERVER));
-    return {
-      ofAll: waitingDraw(draw(SERVER, rateOfAll), stopping.signal),
-      ofDomain: domainDraws(draw, (domain) => lower(domainRates.get(domain), learned.rateOf(domain))),
-    };
-  };
+  const openKind = kindOpener(options, learned, stopping.signal);
   const kinds = { urgent: openKind(true), bulk: openKind(false) };
 
   const toWait = (domain: string, delaySeconds: number | undefined): Wait | undefined => {
@@ -118,6 +104,29 @@ export function openMailRates({ database, log, rate, domainRates }: MailRatesOpt
       stopping.abort();
       learned.stop();
     },
+  };
+}
+
+/** Opens the draws of urgent mails, or of the others. */
+function kindOpener(
+  { database, rate, domainRates }: MailRatesOptions,
+  learned: LearnedRates,
+  stopping: AbortSignal,
+) {
+  const takeTogether = coalesce(async (requests: BudgetRequest[]) =>
+    takeTokens(database, requests, backgroundDeadline()),
+  );
+  // Draws of one budget are two, which take in statements of their own: a statement names each budget once.
+  return (isUrgent: boolean) => {
+    const take = async (request: BudgetRequest): Promise<Grant> =>
+      (await takeTogether(String(isUrgent), request)).get(request.name) ?? { granted: 0, waitSeconds: 1 };
+    const draw = (name: string, rateOf: () => number | undefined) =>
+      openDraw({ name: `mail ${name}`, isUrgent, rate: rateOf, take });
+    const rateOfAll = () => lower(rate, learned.rateOf(SERVER));
+    return {
+      ofAll: waitingDraw(draw(SERVER, rateOfAll), stopping),
+      ofDomain: domainDraws(draw, (domain) => lower(domainRates.get(domain), learned.rateOf(domain))),
+    };
   };
 }
 

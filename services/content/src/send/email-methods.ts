@@ -81,27 +81,7 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
         addBroadcast(transaction, { emailId: id, ...asked, createdBy: call.actor.id, test }),
       );
     },
-    async dryRunEmail({ id, lists, limit }, call) {
-      const email = await rows.get(id, call);
-      const segmentIds = readLists(lists, email);
-      const recipientsMax = readCount("limit", limit);
-      const excludedSegmentIds = email.excludedLists.map((segment) => segment.id);
-      const [family] = await database.query(familyStatement, [id], call.deadlineMs);
-      if (!family) throw notFound();
-      const asked = {
-        ...{ emailId: id, familyId: Number(family.family_id) },
-        ...{ segmentIds, excludedSegmentIds, recipientsMax },
-      };
-      const { wouldSend, excluded, samples } = await dryRun(options, asked, call.deadlineMs);
-      const warnings = await warningsOfEmail(id, options.preview);
-      const ids = samples.map(({ contactId }) => contactId);
-      const visible = ids.length > 0 ? await findVisible(ContactSchema, ids, call) : new Set<number>();
-      const shown = samples.filter(({ contactId }) => visible.has(contactId));
-      return {
-        ...{ wouldSend, excluded: jsonBytes(excluded) },
-        ...{ samples: jsonBytes(shown), warnings: jsonBytes(warnings) },
-      };
-    },
+    dryRunEmail: dryRunner(options),
     getBroadcast: broadcasts.get,
     listBroadcasts: broadcasts.list,
     controlBroadcast: broadcasts.control,
@@ -129,5 +109,30 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       const { state, reason } = progress;
       return { state, reason: state === SendState.SUPPRESSED ? refusalInWords(reason) : reason };
     },
+  };
+}
+
+function dryRunner(options: EmailMethodOptions): SendMethods["dryRunEmail"] {
+  const { database, rows, findVisible } = options;
+  return async ({ id, lists, limit }, call) => {
+    const email = await rows.get(id, call);
+    const segmentIds = readLists(lists, email);
+    const recipientsMax = readCount("limit", limit);
+    const excludedSegmentIds = email.excludedLists.map((segment) => segment.id);
+    const [family] = await database.query(familyStatement, [id], call.deadlineMs);
+    if (!family) throw notFound();
+    const asked = {
+      ...{ emailId: id, familyId: Number(family.family_id) },
+      ...{ segmentIds, excludedSegmentIds, recipientsMax },
+    };
+    const { wouldSend, excluded, samples } = await dryRun(options, asked, call.deadlineMs);
+    const warnings = await warningsOfEmail(id, options.preview);
+    const ids = samples.map(({ contactId }) => contactId);
+    const visible = ids.length > 0 ? await findVisible(ContactSchema, ids, call) : new Set<number>();
+    const shown = samples.filter(({ contactId }) => visible.has(contactId));
+    return {
+      ...{ wouldSend, excluded: jsonBytes(excluded) },
+      ...{ samples: jsonBytes(shown), warnings: jsonBytes(warnings) },
+    };
   };
 }

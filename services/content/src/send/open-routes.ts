@@ -36,35 +36,10 @@ const PIXEL = /^([\w-]+\.[\w-]{22})\.gif$/;
  * `/email/<token>.gif`, the picture in a mail, and `/email/view/<token>`, the mail as a page (engines.md 6.6); and `/email/more/<token>`, which scanners
  * alone find.
  */
-export function openRoutes({
-  database,
-  log,
-  settings,
-  mayFollow,
-  links,
-  recordOpen,
-  recordView,
-  recordTrap,
-  render,
-}: OpenRouteOptions): Router {
+export function openRoutes(options: OpenRouteOptions): Router {
+  const { database, log, links, recordTrap, render } = options;
   const router = Router({ caseSensitive: true });
-  /** An open is lost while the database is away, and the picture is shown. */
-  const note = async (request: Request, { hash, contactId }: LinkedSend, by: "picture" | "web view") => {
-    const { headers, method } = request;
-    const ip = String(headers["x-forwarded-for"] ?? "");
-    const { verdict, reason } = readerVerdict({ method, headers, ip }, settings.machines);
-    const machine = reason === "prefetch" ? "prefetch" : "machine";
-    const recording = async () => {
-      if (verdict === "machine") return recordOpen({ hash, by, verdict: machine });
-      if (!(await mayFollow(request, contactId))) return recordOpen({ hash, by, verdict: "anonymous" });
-      const source = await sourceOfOpen(request, settings);
-      if (by === "picture") return recordOpen({ hash, by, ...source });
-      return recordView({ hash, at: settings.now(), ...source });
-    };
-    await recording().catch((error) => {
-      if (!isOutage(error)) log.error({ err: error }, "an open was not recorded");
-    });
-  };
+  const note = openNote(options);
   router.get("/email/:file", async (request: Request, response: Response, next) => {
     const token = PIXEL.exec(String(request.params.file))?.[1];
     const send = token === undefined ? undefined : links.read("open", token);
@@ -96,4 +71,24 @@ export function openRoutes({
     else response.type("text/plain").send(mail.text);
   });
   return router;
+}
+
+/** An open is lost while the database is away, and the picture is shown. */
+function openNote({ log, settings, mayFollow, recordOpen, recordView }: OpenRouteOptions) {
+  return async (request: Request, { hash, contactId }: LinkedSend, by: "picture" | "web view") => {
+    const { headers, method } = request;
+    const ip = String(headers["x-forwarded-for"] ?? "");
+    const { verdict, reason } = readerVerdict({ method, headers, ip }, settings.machines);
+    const machine = reason === "prefetch" ? "prefetch" : "machine";
+    const recording = async () => {
+      if (verdict === "machine") return recordOpen({ hash, by, verdict: machine });
+      if (!(await mayFollow(request, contactId))) return recordOpen({ hash, by, verdict: "anonymous" });
+      const source = await sourceOfOpen(request, settings);
+      if (by === "picture") return recordOpen({ hash, by, ...source });
+      return recordView({ hash, at: settings.now(), ...source });
+    };
+    await recording().catch((error) => {
+      if (!isOutage(error)) log.error({ err: error }, "an open was not recorded");
+    });
+  };
 }

@@ -1,6 +1,9 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
-import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import type {
+  ContactCommandService,
+  ReadPreferencesResponse,
+} from "@tidings/proto/tidings/contact/v1/command";
 import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import { Code, toFault } from "@tidings/rpc/fault";
@@ -12,7 +15,7 @@ import { keepPreferences } from "./preference-jobs.ts";
 import type { PreferenceLanding } from "./preference-landing.ts";
 import { preferencePage } from "./preference-page.ts";
 import type { OfferedChoices } from "./preference-parts.ts";
-import { channelsOf, readChoices, rulesOf, type StoredRule } from "./preferences.ts";
+import { channelsOf, type ReadChoices, readChoices, rulesOf, type StoredRule } from "./preferences.ts";
 import { UNSUBSCRIBE_POLICY } from "./unsubscribe-page.ts";
 
 /** A page for a reader, and the policy that it is under. */
@@ -58,13 +61,7 @@ export function preferenceCentre({
 }: CentreOptions): PreferenceCentre {
   const read = async ({ contactId }: LinkedSend, token: string): Promise<OfferedChoices | undefined> => {
     const deadlineMs = Date.now() + WAIT_MS;
-    const found = await contacts
-      .readPreferences({ contactId }, { actor, deadlineMs, requestId: "" })
-      .catch((error) => {
-        if (isOutage(error) || toFault(error).code === Code.DEADLINE_EXCEEDED) return undefined;
-        if (toFault(error).code === Code.NOT_FOUND) return undefined;
-        throw error;
-      });
+    const found = await preferencesOf(contacts, contactId, deadlineMs);
     if (!found) return undefined;
     const [categories, refused] = await Promise.all([
       offeredCategories(database, contactId, deadlineMs),
@@ -98,23 +95,9 @@ export function preferenceCentre({
       const { choices, problems } = readChoices(new URLSearchParams(body));
       if (problems.size > 0) {
         const offered = await read(send, token);
-        // The page shows again what the reader entered, as far as the contact may choose it.
-        const chosenAgain = (offers: OfferedChoices["segments"], { chosen }: { chosen: number[] }) =>
-          offers.map((offer) => ({ ...offer, isChosen: chosen.includes(offer.id) }));
         return {
           isKept: false,
-          page:
-            offered &&
-            (await written(send, {
-              ...offered,
-              ...{
-                channels: { ...offered.channels, ...choices.channels },
-                preferred: choices.preferred,
-                problems,
-              },
-              segments: chosenAgain(offered.segments, choices.segments),
-              categories: chosenAgain(offered.categories, choices.categories),
-            })),
+          page: offered && (await written(send, asEntered(offered, { choices, problems }))),
         };
       }
       const { contactId } = send;
@@ -127,4 +110,33 @@ export function preferenceCentre({
       return { isKept: true };
     },
   };
+}
+
+/** The page shows again what the reader entered, as far as the contact may choose it. */
+function asEntered(offered: OfferedChoices, { choices, problems }: ReadChoices): OfferedChoices {
+  const chosenAgain = (offers: OfferedChoices["segments"], { chosen }: { chosen: number[] }) =>
+    offers.map((offer) => ({ ...offer, isChosen: chosen.includes(offer.id) }));
+  return {
+    ...offered,
+    ...{
+      channels: { ...offered.channels, ...choices.channels },
+      preferred: choices.preferred,
+      problems,
+    },
+    segments: chosenAgain(offered.segments, choices.segments),
+    categories: chosenAgain(offered.categories, choices.categories),
+  };
+}
+
+/** The preferences of a contact as the contact service knows them, where it answers in time. */
+async function preferencesOf(
+  contacts: CentreOptions["contacts"],
+  contactId: number,
+  deadlineMs: number,
+): Promise<ReadPreferencesResponse | undefined> {
+  return contacts.readPreferences({ contactId }, { actor, deadlineMs, requestId: "" }).catch((error) => {
+    if (isOutage(error) || toFault(error).code === Code.DEADLINE_EXCEEDED) return undefined;
+    if (toFault(error).code === Code.NOT_FOUND) return undefined;
+    throw error;
+  });
 }

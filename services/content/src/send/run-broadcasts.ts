@@ -105,33 +105,12 @@ export function broadcastRunner<R>(
   choice: RecipientChoice<R>,
 ): JobOptions {
   const { cancel, finish } = statementsOf(kind);
-  const contacts = upstreams.client("contact", ContactCommandService);
+  const nextSlice = sliceReader(upstreams, kind, choice);
   const readSlice = async (job: Job): Promise<Job> => {
     const [row] = await database.query(choice.readStatement, [job.key], backgroundDeadline());
     if (row?.state !== "choosing" || row.is_paused === "t") return job;
-    return {
-      ...job,
-      payload: { ...job.payload, after: Number(row.position), slice: await nextSlice(row) },
-    };
-  };
-  /** The next recipients who have no message yet. Those that were chosen already are not even read. */
-  const nextSlice = async (row: Row): Promise<Slice<R>> => {
-    const deadlineMs = backgroundDeadline();
-    const segments = { segmentIds: idsIn(row.lists), excludedSegmentIds: idsIn(row.excluded_lists) };
-    const last = Number(row.max_contact_id ?? ALL);
-    const pageSize = Math.min(choice.slice, Number(row.batch ?? choice.slice));
-    for (let after = Number(row.position), slices = 1; ; slices++) {
-      const chosen = await choice.chosenBehind(row, after, deadlineMs);
-      const { recipients, next: behind } = await contacts.listRecipients(
-        { ...segments, ...chosen, after, pageSize, channel: kind.channel },
-        { actor, deadlineMs, requestId: "" },
-      );
-      const within = recipients.filter(({ contactId }) => contactId <= last);
-      const next = behind >= last ? 0 : behind;
-      const fresh = await choice.freshOf(row, within, deadlineMs);
-      if (fresh.length > 0 || next === 0 || slices === SLICES_MAX) return { fresh, next };
-      after = next;
-    }
+    const slice = await nextSlice(row);
+    return { ...job, payload: { ...job.payload, after: Number(row.position), slice } };
   };
   return {
     database,
@@ -164,8 +143,7 @@ export function broadcastRunner<R>(
           ? { chosen: 0, isFull: true }
           : await choice.choose(choosing, slice.fresh);
         const isOver = isFull || slice.next === 0;
-        const state = isOver ? "sending" : "choosing";
-        transaction.execute(advanceStatement, [key, slice.next, chosen, slice.fresh.length, state]);
+        advance(choosing, slice, chosen, isOver);
         transaction.afterCommit(wake);
         if (!isOver) return again(0);
         if (!isClosed && choice.putOff?.(choosing)) return again(TEST_LOOK_SECONDS);
@@ -179,6 +157,44 @@ export function broadcastRunner<R>(
       if (!finished) return again(LOOK_SECONDS);
       return { state: "done", progress: progressOf(finished), isCancelled: finished.state === "cancelled" };
     },
+  };
+}
+
+/** Moves a broadcast behind a slice, of which so many recipients were chosen. */
+function advance<R>(
+  { transaction, id }: Choosing,
+  { next, fresh }: Slice<R>,
+  chosen: number,
+  isOver: boolean,
+) {
+  const state = isOver ? "sending" : "choosing";
+  transaction.execute(advanceStatement, [id, next, chosen, fresh.length, state]);
+}
+
+/** Reads the next recipients who have no message yet. Those that were chosen already are not even read. */
+function sliceReader<R>(
+  upstreams: Upstreams,
+  kind: BroadcastKind,
+  choice: RecipientChoice<R>,
+): (row: Row) => Promise<Slice<R>> {
+  const contacts = upstreams.client("contact", ContactCommandService);
+  return async (row) => {
+    const deadlineMs = backgroundDeadline();
+    const segments = { segmentIds: idsIn(row.lists), excludedSegmentIds: idsIn(row.excluded_lists) };
+    const last = Number(row.max_contact_id ?? ALL);
+    const pageSize = Math.min(choice.slice, Number(row.batch ?? choice.slice));
+    for (let after = Number(row.position), slices = 1; ; slices++) {
+      const chosen = await choice.chosenBehind(row, after, deadlineMs);
+      const { recipients, next: behind } = await contacts.listRecipients(
+        { ...segments, ...chosen, after, pageSize, channel: kind.channel },
+        { actor, deadlineMs, requestId: "" },
+      );
+      const within = recipients.filter(({ contactId }) => contactId <= last);
+      const next = behind >= last ? 0 : behind;
+      const fresh = await choice.freshOf(row, within, deadlineMs);
+      if (fresh.length > 0 || next === 0 || slices === SLICES_MAX) return { fresh, next };
+      after = next;
+    }
   };
 }
 

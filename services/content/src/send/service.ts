@@ -1,5 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { backgroundDeadline, queryable } from "@tidings/database/database";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { factSource } from "@tidings/messaging/facts";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import type { Email } from "@tidings/proto/tidings/content/v1/email";
@@ -27,7 +28,7 @@ import { openRoutes } from "./open-routes.ts";
 import { preferenceCentre } from "./preference-centre.ts";
 import { preferenceJobs } from "./preference-jobs.ts";
 import { type PreferencesInPage, preferenceLandings } from "./preference-landing.ts";
-import { openRecorder } from "./record-opens.ts";
+import { openRecorder, type RecordOpen } from "./record-opens.ts";
 import { trapRecorder } from "./record-traps.ts";
 import { viewRecorder } from "./record-views.ts";
 import { sendMethods } from "./render-again.ts";
@@ -59,30 +60,12 @@ type Sends = Required<Pick<Parts, "facts" | "jobs">> & {
 };
 
 /** The methods about sends, and the way back from a mail. */
-export function openSends(
-  { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
-  {
-    rows,
-    makeWinner,
-    findVisible,
-    linkPreview,
-    settings,
-    mayFollow,
-    ids,
-    mail,
-    preferencesInPage,
-    formMarkup,
-  }: SendParts,
-): Sends {
+export function openSends(foundation: Foundation<ContentConfig>, parts: SendParts): Sends {
+  const { config, database, outbox, log, upstreams } = foundation;
+  const { rows, makeWinner, findVisible, linkPreview, mail } = parts;
   const { rendering, render, askContactable, way, wake } = mail;
   const { links } = rendering;
   const contacts = upstreams.client("contact", ContactCommandService);
-  const preferences = config.SHOW_PREFERENCES
-    ? preferenceCentre({
-        ...{ database, outbox, contacts, now: settings.now },
-        landing: preferenceLandings({ database, log, preferencesInPage }),
-      })
-    : undefined;
   const recordOpen = openRecorder(database, outbox);
   return {
     methods: emailMethods({
@@ -107,21 +90,7 @@ export function openSends(
       wake,
     }),
     written: sendMethods({ database, log, links, render }),
-    jobs: [
-      EMAIL_REPLAYS.jobs({
-        ...{ database, log, wake },
-        async publish(transaction, replayed) {
-          const emails = await emailsOfSends(transaction, idsOfEmails(replayed));
-          outbox.append(transaction, sendEvents("queued", replayed, emails));
-        },
-      }),
-      winnerDecisions({ database, log, makeWinner, wake }),
-      clickJudgement({
-        ...{ database, outbox, log, ids },
-        recordDownloads: judgedFactRecorder({ database, outbox, ids }, DOWNLOADS),
-      }),
-      preferenceJobs(database, log, upstreams),
-    ],
+    jobs: jobsOf(foundation, parts),
     facts: [
       replyFacts(database),
       factSource(database, {
@@ -135,26 +104,64 @@ export function openSends(
         },
       }),
     ],
-    routes: [
-      emailPreviewRoutes({ database, settings, rendering }),
-      unsubscribeRoutes({
-        ...{ database, links, preferences, formOf: unsubscribeForms(database, formMarkup) },
-        formerSecrets: config.FORMER_UNSUBSCRIBE_SECRETS,
-      }),
-      openRoutes({
-        database,
-        log,
-        settings,
-        mayFollow,
-        links,
-        recordOpen,
-        recordView: viewRecorder(database, outbox),
-        recordTrap: trapRecorder(database, outbox),
-        render: sendRenderer({
-          ...{ ...rendering, database, tracksLinks: config.MAIL_TRACK_LINKS },
-          ...{ hasPixel: false, keepsValues: false },
-        }),
-      }),
-    ],
+    routes: routesOf(foundation, parts, recordOpen),
   };
+}
+
+function jobsOf(
+  { database, outbox, log, upstreams }: Foundation<ContentConfig>,
+  { makeWinner, ids, mail: { wake } }: SendParts,
+): JobOptions[] {
+  return [
+    EMAIL_REPLAYS.jobs({
+      ...{ database, log, wake },
+      async publish(transaction, replayed) {
+        const emails = await emailsOfSends(transaction, idsOfEmails(replayed));
+        outbox.append(transaction, sendEvents("queued", replayed, emails));
+      },
+    }),
+    winnerDecisions({ database, log, makeWinner, wake }),
+    clickJudgement({
+      ...{ database, outbox, log, ids },
+      recordDownloads: judgedFactRecorder({ database, outbox, ids }, DOWNLOADS),
+    }),
+    preferenceJobs(database, log, upstreams),
+  ];
+}
+
+function routesOf(
+  { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
+  { settings, mayFollow, mail, preferencesInPage, formMarkup }: SendParts,
+  recordOpen: RecordOpen,
+): Router[] {
+  const { rendering } = mail;
+  const { links } = rendering;
+  const contacts = upstreams.client("contact", ContactCommandService);
+  const preferences = config.SHOW_PREFERENCES
+    ? preferenceCentre({
+        ...{ database, outbox, contacts, now: settings.now },
+        landing: preferenceLandings({ database, log, preferencesInPage }),
+      })
+    : undefined;
+  return [
+    emailPreviewRoutes({ database, settings, rendering }),
+    unsubscribeRoutes({
+      ...{ database, links, preferences, formOf: unsubscribeForms(database, formMarkup) },
+      formerSecrets: config.FORMER_UNSUBSCRIBE_SECRETS,
+    }),
+    openRoutes({
+      database,
+      log,
+      settings,
+      mayFollow,
+      links,
+      recordOpen,
+      recordView: viewRecorder(database, outbox),
+      recordTrap: trapRecorder(database, outbox),
+      render: sendRenderer({
+        ...{ ...rendering, database, tracksLinks: config.MAIL_TRACK_LINKS },
+        ...{ hasPixel: false, keepsValues: false },
+      }),
+    }),
+  ];
 }

@@ -23,6 +23,10 @@ import { mailLinks } from "../send/mail-links.ts";
 import { ownerSenders } from "../send/owners.ts";
 import { previewLinks } from "../web/preview.ts";
 
+const FIELDS = `insert into contact_fields (id, version, object, alias, type, properties)
+    values (1, 1, 'contact', 'email', 'email', '{}'), (2, 1, 'company', 'companyname', 'text', '{}'),
+      (3, 1, 'contact', 'colour', 'select', '{"list": [{"label": "Red", "value": "r"}]}')`;
+
 /** For tests: forms and their submissions over a database of their own. Of contacts the ids alone are known. */
 export async function formScene() {
   const testDatabase = await createTestDatabase();
@@ -31,26 +35,17 @@ export async function formScene() {
   const context = { database, outbox: createOutbox(), references: references(database) };
   const key = generateSecretKey("first");
   const box = secretBox([key]);
-  const rows = forms(context, {
-    shown: { publicUrl: "https://www.example", prefix: "svc" },
-    allowed: [],
-    box,
-  });
+  const shown = { publicUrl: "https://www.example", prefix: "svc" };
+  const rows = forms(context, { shown, allowed: [], box });
   /** Contacts and companies as the contact service answers them. */
   const contacts = new Map<number, JsonObject>();
   const companies = new Map<number, string>();
-  const submitters: Submitters = {
-    shown: async (ids) => new Map(ids.map((id) => [id, jsonBytes({ id })])),
-    valuesOf: async (id) => contacts.get(id) ?? {},
-    mayView: async (id) => contacts.has(id),
-    wouldBe: async ({ contactId }) => ({ isNew: contactId === 0 }),
-    companiesBeginning: async () => [...companies.values()],
-    companyNames: async (ids) =>
-      new Map(ids.flatMap((id) => (companies.has(id) ? [[String(id), companies.get(id) ?? ""]] : []))),
-  };
-  const tokens = endingTokens([generateSecretKey()], "preview");
-  const publicUrl = "http://localhost";
-  const linkPreview = previewLinks({ tokens, publicUrl, findVisible: async () => new Set() });
+  const submitters = submittersOf(contacts, companies);
+  const linkPreview = previewLinks({
+    tokens: endingTokens([generateSecretKey()], "preview"),
+    publicUrl: "http://localhost",
+    findVisible: async () => new Set(),
+  });
   let lastId = 1_000_000;
   const submitting: Submitting = {
     database,
@@ -62,9 +57,7 @@ export async function formScene() {
   };
   const query = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, Date.now() + 60_000);
-  await query(`insert into contact_fields (id, version, object, alias, type, properties)
-    values (1, 1, 'contact', 'email', 'email', '{}'), (2, 1, 'company', 'companyname', 'text', '{}'),
-      (3, 1, 'contact', 'colour', 'select', '{"list": [{"label": "Red", "value": "r"}]}')`);
+  await query(FIELDS);
   return {
     database,
     rows,
@@ -93,6 +86,18 @@ export async function formScene() {
       await database.close();
       await testDatabase.drop();
     },
+  };
+}
+
+function submittersOf(contacts: Map<number, JsonObject>, companies: Map<number, string>): Submitters {
+  return {
+    shown: async (ids) => new Map(ids.map((id) => [id, jsonBytes({ id })])),
+    valuesOf: async (id) => contacts.get(id) ?? {},
+    mayView: async (id) => contacts.has(id),
+    wouldBe: async ({ contactId }) => ({ isNew: contactId === 0 }),
+    companiesBeginning: async () => [...companies.values()],
+    companyNames: async (ids) =>
+      new Map(ids.flatMap((id) => (companies.has(id) ? [[String(id), companies.get(id) ?? ""]] : []))),
   };
 }
 

@@ -62,32 +62,17 @@ export async function openVisits(
   const see = visitorSeer(visits);
   const fields = fieldAliases(database);
   return {
-    settings,
-    ids,
-    recordHit,
-    see,
-    contacts,
-    mayFollow,
-    fields,
+    ...{ settings, ids, recordHit, see, contacts, mayFollow, fields },
     routes: [
       scriptRoutes(settings),
       trackingRoutes({
-        database,
-        log,
-        settings,
-        recordHit,
+        ...{ database, log, settings, recordHit, see, fields, sites },
         completeHit: hitCompleter(visits),
-        see,
         leave: leavingRecorder(visits),
-        fields,
         withdraw: withdrawal(visits, settings),
-        sites,
       }),
       redirectRoutes({
-        log,
-        settings,
-        mayFollow,
-        recordHit,
+        ...{ log, settings, mayFollow, recordHit },
         find: redirectFinder(database),
         valuesOf: contacts.fieldsOf,
       }),

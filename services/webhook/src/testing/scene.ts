@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { backgroundDeadline, openDatabase } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { createOutbox } from "@tidings/messaging/outbox";
 import { parseRanges, type Range } from "@tidings/outbound/address";
 import { createOutbound } from "@tidings/outbound/outbound";
@@ -48,22 +49,7 @@ export async function openScene() {
     database,
     webhooks,
     query,
-    async webhook({
-      url,
-      order,
-      triggers = [],
-      isPublished = true,
-      createdBy = ADMINISTRATOR_ID,
-      dateAdded = "2020-01-01T00:00:00Z",
-    }: SceneWebhook): Promise<number> {
-      const [row] = await query(
-        `insert into webhooks
-           (is_published, date_added, name, webhook_url, secret, events_orderby_dir, triggers, created_by)
-         values ($1, $7, 'test', $2, $3, $4, $5, $6) returning id`,
-        [isPublished, url, SECRET, order ?? null, JSON.stringify(triggers), createdBy, dateAdded],
-      );
-      return Number(row?.id);
-    },
+    webhook: (values: SceneWebhook) => addWebhook(query, values),
     /** Deliveries whose bodies are the given texts, and their event ids. */
     async deliveries(webhookId: number, bodies: string[]): Promise<string[]> {
       const ids = bodies.map(() => randomUUID());
@@ -94,6 +80,28 @@ export async function openScene() {
       await testDatabase.drop();
     },
   };
+}
+
+type Query = (text: string, values: unknown[]) => Promise<Row[]>;
+
+async function addWebhook(
+  query: Query,
+  {
+    url,
+    order,
+    triggers = [],
+    isPublished = true,
+    createdBy = ADMINISTRATOR_ID,
+    dateAdded = "2020-01-01T00:00:00Z",
+  }: SceneWebhook,
+): Promise<number> {
+  const [row] = await query(
+    `insert into webhooks
+       (is_published, date_added, name, webhook_url, secret, events_orderby_dir, triggers, created_by)
+     values ($1, $7, 'test', $2, $3, $4, $5, $6) returning id`,
+    [isPublished, url, SECRET, order ?? null, JSON.stringify(triggers), createdBy, dateAdded],
+  );
+  return Number(row?.id);
 }
 
 export type Scene = Awaited<ReturnType<typeof openScene>>;
