@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHART_README, withValues } from "./chart-values.ts";
 import { K6_ROUTES_FILE, k6RoutesText } from "./k6-routes.ts";
+import { longFunctions } from "./long-functions.ts";
 import { longLines } from "./long-lines.ts";
 import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
 import { NAMED_CHANGES_FILE, unnamedChanges } from "./openapi-changes.ts";
@@ -35,6 +36,7 @@ const checks: Record<string, () => Promise<ToolResult>> = {
   rooms: roomsDependOneWay,
   "plain english": sentencesAreClear,
   "lines of docs": linesAreShort,
+  "long functions": functionsAreShort,
 };
 
 const results = await Promise.all(
@@ -62,6 +64,12 @@ async function linesAreShort(): Promise<ToolResult> {
     ok: places.length === 0,
     output: `Lines of documents above 120 characters:\n${places.join("\n")}`,
   };
+}
+
+async function functionsAreShort(): Promise<ToolResult> {
+  const places = longFunctions();
+  const output = `Functions above 60 lines, or files above 300:\n${places.join("\n")}`;
+  return { ok: places.length === 0, output };
 }
 
 async function sentencesAreClear(): Promise<ToolResult> {

@@ -1,10 +1,10 @@
 import type { Database } from "@tidings/database/database";
 import { createWakeUp, type WakeUp } from "@tidings/database/wake-up";
-import { coalesce } from "@tidings/runtime/coalesce";
 import type { Log } from "@tidings/runtime/log";
 import { untilTick } from "@tidings/runtime/tick";
+import { type Begin, type Begun, startsTogether } from "./begin.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
-import type { LimitedStart, StartLimit } from "./limited-starts.ts";
+import type { StartLimit } from "./limited-starts.ts";
 import { type Claimed, LEASE_MS, type Queue } from "./queue.ts";
 import type { Starts } from "./starts.ts";
 import { throughOutages } from "./through-outages.ts";
@@ -40,15 +40,6 @@ export interface WorkOptions<J extends Claimed, O> {
   /** How long `stop` waits for attempts in flight; 10 seconds when absent. */
   stopLimitMs?: number | undefined;
 }
-
-/**
- * Commits that a job is started, right before its effect: a job whose worker dies after that becomes `unknown`. Jobs without starts are
- * always begun. When it rejects, the job was returned to the queue.
- */
-export type Begin = (limit?: StartLimit) => Promise<Begun>;
-
-/** `lost`: this process does not hold the job any more. `limited`: it does, and the limit is reached. */
-export type Begun = "begun" | "lost" | "limited";
 
 export interface Result<J extends Claimed, O> {
   job: J;
@@ -125,23 +116,6 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
       await running;
       await end(work);
     },
-  };
-}
-
-/** Starts at the same time share a statement. Those with limits have one of their own: the others never wait for their locks. */
-function startsTogether<J extends Claimed, O>({
-  database,
-  name,
-  starts,
-}: WorkOptions<J, O>): Work<J, O>["begin"] {
-  if (!starts) return async () => "begun";
-  const begin = coalesce((jobs: J[]) => starts.begin(database, jobs));
-  const beginLimited = coalesce((limited: LimitedStart<J>[]) => starts.beginLimited(database, limited));
-  return async (job, limit) => {
-    if (!limit) return (await begin(name, job)).has(job) ? "begun" : "lost";
-    const { begun, limited } = await beginLimited(name, { job, limit });
-    if (begun.has(job)) return "begun";
-    return limited.has(job) ? "limited" : "lost";
   };
 }
 

@@ -6,7 +6,7 @@ import { keepTotal, type Total } from "@tidings/resource/totals";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { seemingContact } from "../visit/promised-visitors.ts";
 import type { ShownVisitor, Sighting } from "../visit/sighting.ts";
-import type { Said } from "./follow-submission.ts";
+import type { Said } from "./submission-task.ts";
 import type { Submitted } from "./submitted.ts";
 
 /** Spam of each form is counted apart. */

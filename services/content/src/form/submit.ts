@@ -11,12 +11,13 @@ import { withHeldProof } from "../visit/held-visits.ts";
 import { provenContactOf } from "../visit/proven-contact.ts";
 import type { ShownVisitor, Sighting } from "../visit/sighting.ts";
 import { seeVisitors } from "../visit/visitors.ts";
-import { planFollowing, type Said } from "./follow-submission.ts";
+import { planFollowing } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
 import { checkOpen, closed, lockForm, readForm } from "./read-form.ts";
 import { claimPrint } from "./same-twice.ts";
 import { keepSpam, type StoredSubmission } from "./spam.ts";
 import { keepFiles, type StoredFile } from "./submission-files.ts";
+import type { Said } from "./submission-task.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
 import type { Submitters } from "./submitter.ts";
 

@@ -1,5 +1,5 @@
+import type { Begin } from "@tidings/jobs/begin";
 import type { Claimed } from "@tidings/jobs/queue";
-import type { Begin } from "@tidings/jobs/work";
 import { MailInvalid } from "@tidings/mail/compose-mail";
 import type { HandOver } from "@tidings/mail/mail-transport";
 import { TemplateError } from "@tidings/rendering/template-error";

@@ -1,9 +1,10 @@
 import type { Database } from "@tidings/database/database";
+import type { Begin } from "@tidings/jobs/begin";
 import type { StartLimit } from "@tidings/jobs/limited-starts";
 import { type Claimed, type JobTable, jobQueue, type Queue } from "@tidings/jobs/queue";
 import { jobStarts, type Starts } from "@tidings/jobs/starts";
 import { throughOutages } from "@tidings/jobs/through-outages";
-import { type Begin, type Result, startWork, type Worker } from "@tidings/jobs/work";
+import { type Result, startWork, type Worker } from "@tidings/jobs/work";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { gather } from "@tidings/runtime/gather";
 import { limited } from "@tidings/runtime/limited";
