@@ -14,6 +14,7 @@ import { seeVisitors } from "../visit/visitors.ts";
 import { planFollowing } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
 import { checkOpen, closed, lockForm, readForm } from "./read-form.ts";
+import { saidIn } from "./said.ts";
 import { claimPrint } from "./same-twice.ts";
 import { keepSpam, type StoredSubmission } from "./spam.ts";
 import { keepFiles, type StoredFile } from "./submission-files.ts";
@@ -199,21 +200,6 @@ export async function follow(
     ip: sent.ip,
   });
   return visitor;
-}
-
-/** The alias of a form's field that asks for consent, and the values by which it is refused. */
-const CONSENT_ALIAS = "consent";
-const REFUSALS = new Set(["0", "no", "false"]);
-
-/** Reads a submission for its contact. A field for consent that is left blank answers nothing. */
-function saidIn({ contact, company, results }: Submitted, { referer = "", cameBy }: Sent): Said {
-  const text = [...results].find(([{ alias }]) => alias === CONSENT_ALIAS)?.[1];
-  return {
-    values: Object.fromEntries(contact),
-    companyValues: Object.fromEntries(company),
-    consent: text ? { given: !REFUSALS.has(text.toLowerCase()), where: referer } : undefined,
-    cameBy,
-  };
 }
 
 /**
