@@ -9,7 +9,7 @@ const REFUSALS = new Set(["0", "no", "false"]);
 /** Reads a submission for its contact. A field for consent that is left blank answers nothing. */
 export function saidIn(
   { contact, company, results }: Submitted,
-  { referer = "", cameBy }: { referer?: string; cameBy?: CameBy | undefined },
+  { referer = "", cameBy }: { referer?: string | undefined; cameBy?: CameBy | undefined },
 ): Said {
   const text = [...results].find(([{ alias }]) => alias === CONSENT_ALIAS)?.[1];
   return {
