@@ -146,7 +146,7 @@ export function startService<C extends ServiceConfig>(
   });
 }
 
-/** What other services list of this one. */
+/** The services by which others list the entities and facts of this one. */
 function listServices({ snapshots = [], facts = [], visible = [] }: Parts): Implementation[] {
   return [implementSnapshots(snapshots), implementFacts(facts), implementVisible(visible)];
 }
@@ -154,7 +154,7 @@ function listServices({ snapshots = [], facts = [], visible = [] }: Parts): Impl
 const LIST_MS = 10_000;
 const projecting = serviceActor("Projection");
 
-/** What projections read anew from the services whose entities and facts they replicate. */
+/** Projections read these lists anew from the services whose entities and facts they replicate. */
 function listsOf(upstreams: Upstreams): { listSnapshots: ListSnapshots; listFacts: ListFacts } {
   return { listSnapshots: snapshotLister(upstreams), listFacts: factLister(upstreams) };
 }
