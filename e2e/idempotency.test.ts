@@ -198,12 +198,10 @@ const WRITERS = 12;
 const LOST = 0.2;
 const VICTIMS = ["contact", "content", "campaign", "webhook", "gateway", "gateway-2"];
 
-/** Creations that a test sends until each is answered, and how often each was replayed. */
 interface Write {
-  kind: Resource;
-  body: Record<string, unknown>;
-  key: string;
-  id?: number;
+  method: string;
+  path: string;
+  body?: object;
 }
 
 /** Undefined where the connection ended before the answer; another error is one of the test. */
@@ -211,42 +209,35 @@ function ifLost(error: Error): undefined {
   if (error.name !== "TimeoutError" && error.name !== "TypeError") throw error;
 }
 
-async function sendUntilAnswered({ kind, body, key }: Write): Promise<number> {
+/** Sends a write under one key until its client has waited for its answer, which is returned. */
+async function sendUntilAnswered(write: Write): Promise<Record<string, Entity>> {
+  const headers = { authorization: authorizationOf(ADMINISTRATOR), "idempotency-key": randomUUID() };
   for (let attempt = 0; ; attempt += 1) {
     const { baseUrl } = stack.gateways[attempt % stack.gateways.length] ?? stack;
     const isLost = Math.random() < LOST;
-    const answer = await fetchApi(baseUrl, {
-      method: "POST",
-      path: `${kind.path}/new`,
-      headers: { authorization: authorizationOf(ADMINISTRATOR), "idempotency-key": key },
-      body,
-      signal: AbortSignal.timeout(isLost ? Math.ceil(Math.random() * 30) : 15_000),
-    }).catch(ifLost);
-    if (answer && answer.status < 300 && !isLost) return JSON.parse(answer.text)[kind.one].id;
+    const signal = AbortSignal.timeout(isLost ? Math.ceil(Math.random() * 30) : 15_000);
+    const answer = await fetchApi(baseUrl, { ...write, headers, signal }).catch(ifLost);
+    if (answer && answer.status < 300 && !isLost) return JSON.parse(answer.text);
     if (answer && answer.status >= 400)
-      assert.ok([409, 503, 504].includes(answer.status), `${kind.path} ${answer.status} ${answer.text}`);
+      assert.ok([409, 503, 504].includes(answer.status), `${write.path} ${answer.status} ${answer.text}`);
     await pause(20);
   }
 }
 
-test(`${WRITES} writes of every kind, answers lost at random, sent again while processes are killed: each took effect once`, async () => {
-  const before = new Map<Resource, number>();
-  for (const kind of resources) before.set(kind, await countOf(kind));
-  const writes = Array.from({ length: WRITES }, (_, index): Write => {
-    const kind = resources[index % resources.length] as Resource;
-    return { kind, body: kind.minimal(), key: randomUUID() };
-  });
-  const waiting = writes.values();
+/** Sends writes by several clients, while each process is killed once. The answers stand in the order of the writes. */
+async function sendWhileProcessesAreKilled(writes: Write[]): Promise<Record<string, Entity>[]> {
+  const answers: Record<string, Entity>[] = [];
+  const waiting = writes.entries();
   let done = 0;
   const writer = async () => {
-    for (const write of waiting) {
-      write.id = await sendUntilAnswered(write);
+    for (const [index, write] of waiting) {
+      answers[index] = await sendUntilAnswered(write);
       done += 1;
     }
   };
   const killing = (async () => {
     for (const [index, name] of VICTIMS.entries()) {
-      const mark = ((index + 1) * WRITES) / (VICTIMS.length + 1);
+      const mark = ((index + 1) * writes.length) / (VICTIMS.length + 1);
       while (done < mark) await pause(5);
       const victim = stack.process(name);
       victim.kill("SIGKILL");
@@ -255,8 +246,55 @@ test(`${WRITES} writes of every kind, answers lost at random, sent again while p
     }
   })();
   await Promise.all([killing, ...Array.from({ length: WRITERS }, writer)]);
-  for (const [kind, own] of Map.groupBy(writes, ({ kind }) => kind)) {
+  return answers;
+}
+
+const countsOfAll = async () =>
+  new Map(await Promise.all(resources.map(async (kind) => [kind, await countOf(kind)] as const)));
+const creationOf = ({ path, minimal }: Resource): Write => ({
+  method: "POST",
+  path: `${path}/new`,
+  body: minimal(),
+});
+
+test(`${WRITES} creations of every kind, answers lost at random, sent again while processes are killed: each took effect once`, async () => {
+  const before = await countsOfAll();
+  const kinds = Array.from({ length: WRITES }, (_, index) => resources[index % resources.length] as Resource);
+  const answers = await sendWhileProcessesAreKilled(kinds.map(creationOf));
+  const created = kinds.map((kind, index) => ({ kind, id: answers[index]?.[kind.one]?.id }));
+  for (const [kind, own] of Map.groupBy(created, ({ kind }) => kind)) {
     assert.equal(new Set(own.map(({ id }) => id)).size, own.length, kind.path);
     assert.equal(await countOf(kind), (before.get(kind) ?? 0) + own.length, kind.path);
   }
+});
+
+test("batches, edits, deletions and points, answers lost at random, sent again while processes are killed: each took effect once", async () => {
+  const contact = await make(api, "contacts", "contact", { email: "counted@example.com" });
+  const entities = await Promise.all(
+    [...resources, ...resources, ...resources].map(async (kind) => ({
+      kind,
+      id: (await sendUntilAnswered(creationOf(kind)))[kind.one]?.id,
+    })),
+  );
+  const before = await countsOfAll();
+  const [kept, gone] = [entities.slice(0, resources.length), entities.slice(resources.length)];
+  const points = (sign: string, count: number): Write[] =>
+    Array.from({ length: count }, () => ({
+      method: "POST",
+      path: `contacts/${contact.id}/points/${sign}/1`,
+    }));
+  const writes: Write[] = [
+    ...kept.map(({ kind, id }) => ({ method: "PATCH", path: `${kind.path}/${id}/edit`, body: kind.change })),
+    ...gone.map(({ kind, id }) => ({ method: "DELETE", path: `${kind.path}/${id}/delete` })),
+    ...resources.map(({ path, minimal }) => ({
+      method: "POST",
+      path: `${path}/batch/new`,
+      body: [minimal(), minimal()],
+    })),
+    ...points("plus", 200),
+    ...points("minus", 80),
+  ];
+  await sendWhileProcessesAreKilled(writes.toSorted(() => Math.random() - 0.5));
+  assert.deepEqual(await countsOfAll(), before);
+  assert.equal((await api("GET", `contacts/${contact.id}`)).body.contact.points, 120);
 });
