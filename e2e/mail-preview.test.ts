@@ -36,6 +36,19 @@ async function asset(members: object = {}, content = "The terms"): Promise<numbe
   return (await made("assets/new", asked)).asset.id;
 }
 
+test("a preview says which links lead by way of us: those that unsubscribe or show the mail do not", async () => {
+  const { id } = await email({
+    ...BULK,
+    customHtml:
+      '<a href="https://shop.example/">Shop</a><a href="{unsubscribe_url}">No more</a><a href="{webview_url}">Web</a>',
+  });
+  const { links } = await preview(id);
+  assert.deepEqual(
+    links.map(({ tracked }: Any) => tracked),
+    [true, false, false],
+  );
+});
+
 test("a preview is the mail of a contact, warns, and neither sends nor keeps anything", async () => {
   const { id: emailId } = await email({
     ...BULK,

@@ -1,5 +1,5 @@
+import { isoSeconds } from "@tidings/runtime/iso-seconds";
 import type { Occurrence } from "./occurrence.ts";
-import { isoSeconds } from "./record-json.ts";
 
 /** The JSON of what an occurrence is about. */
 export interface Parts {

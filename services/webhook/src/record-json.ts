@@ -11,6 +11,7 @@ import type {
   RecordOwner,
 } from "@tidings/proto/tidings/contact/v1/snapshot";
 import { parseJson } from "@tidings/resource/json-member";
+import { isoSeconds } from "@tidings/runtime/iso-seconds";
 
 /** A contact as receivers of webhooks read it, as JSON. */
 export function contactJson(contact: ContactSnapshot, { contact: fields, colors }: Definitions): string {
@@ -177,11 +178,6 @@ export function jsonMember(json: Uint8Array): unknown {
 
 export function isoTimeOrNull(time: Timestamp | undefined): string | null {
   return time ? isoSeconds(timestampDate(time)) : null;
-}
-
-/** `2026-11-20T10:00:00+00:00`, as all dates of the API. */
-export function isoSeconds(date: Date): string {
-  return `${date.toISOString().slice(0, 19)}+00:00`;
 }
 
 /** An address as receivers get it: null where addresses are not kept. */

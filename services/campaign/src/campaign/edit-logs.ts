@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { compileSql } from "@tidings/database/compile-sql";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
@@ -18,6 +18,7 @@ import { rulesOf } from "@tidings/resource/rules";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, conflict, denied, Fault, invalid, notFound } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
+import { isoSeconds } from "@tidings/runtime/iso-seconds";
 import { sql } from "kysely";
 import { reachedContacts, visibleCampaigns } from "../membership/reached.ts";
 import { LOG_SELECT, logOf, notMember } from "./event-logs.ts";
@@ -152,14 +153,10 @@ function executed(
   campaignId: number,
   at: string | null | undefined,
 ): Fault {
-  const time = at ? isoOf(timestampFromText(at)) : "";
+  const time = at ? isoSeconds(timestampDate(timestampFromText(at))) : "";
   return conflict(
     `The event ${eventId} in the campaign ${campaignId} has already been executed at ${time} for the contact ${contactId}.`,
   );
-}
-
-function isoOf(time: Timestamp): string {
-  return `${timestampDate(time).toISOString().slice(0, 19)}+00:00`;
 }
 
 /** The written rows by event and contact. */
@@ -176,8 +173,8 @@ function rowOf({ edit, event, member }: Decided) {
     campaign_id: Number(event.campaign_id),
     contact_id: edit.contactId,
     rotation: Number(member.rotation),
-    trigger_date: edit.triggerDate ? isoOf(edit.triggerDate) : null,
-    date_triggered: edit.dateTriggered ? isoOf(edit.dateTriggered) : null,
+    trigger_date: edit.triggerDate ? isoSeconds(timestampDate(edit.triggerDate)) : null,
+    date_triggered: edit.dateTriggered ? isoSeconds(timestampDate(edit.dateTriggered)) : null,
     ip_address: edit.ipAddress || null,
     metadata: edit.metadata ? parseJson(edit.metadata) : null,
     channel: edit.channel || null,

@@ -3,6 +3,7 @@ import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { wireAddress } from "@tidings/mail/mail-address";
 import { idsByFate } from "@tidings/projection/contact-fates";
+import { isoSeconds } from "@tidings/runtime/iso-seconds";
 import { isOpen } from "../family/is-open.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import { type AskContactable, LIMITS } from "./contactable.ts";
@@ -33,7 +34,7 @@ export interface ExplainOptions {
   askContactable: AskContactable;
 }
 
-const time = (sql: string) => `to_json(${sql}) #>> '{}'`;
+const time = (sql: string) => `to_json(date_trunc('second', ${sql})) #>> '{}'`;
 const emailStatement = prepared(
   "emails_explain",
   `select e.email_type, e.lists, e.excluded_lists, ${isOpen("e")} as is_open, ${time("e.publish_up")} as since, ${FAMILY_OF} as family_id,
@@ -102,7 +103,7 @@ export async function explainSend(
   const other = sends.find(({ occasion }) => occasion !== LIST);
   const rules = [
     ...rulesOfEmail(email, fields),
-    ...rulesOfRefusal(refusal, email.refused_since ?? (since ? timestampDate(since).toISOString() : null)),
+    ...rulesOfRefusal(refusal, email.refused_since ?? (since ? isoSeconds(timestampDate(since)) : null)),
     ruleOfOnce(listed, contactId),
   ];
   const isAll = rules.every((one) => one.holds || one.rule === "pause" || one.rule === "frequency");

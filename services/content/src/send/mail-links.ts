@@ -15,6 +15,8 @@ export interface LinkedSend {
 export interface MailLinks {
   /** The host of all of them. */
   host: string;
+  /** Does an address unsubscribe, or show the mail on the web? Such links lead there without a detour. */
+  isOwn(address: string): boolean;
   unsubscribe(send: LinkedSend): string;
   /** Where the contact refuses everything, also where preferences can be chosen. */
   refuseAll(send: LinkedSend): string;
@@ -64,6 +66,7 @@ export function mailLinks(keys: string[], publicUrl: string, inboxAddress?: stri
   };
   return {
     host,
+    isOwn: (address) => address.startsWith(`${base}email/`),
     unsubscribe: (send) => `${base}email/unsubscribe/${unsubscribeToken(send)}`,
     refuseAll: (send) => `${base}email/dnc/${unsubscribeToken(send)}`,
     webView: (send) => `${base}email/view/${signed(tokens["web view"], send)}`,

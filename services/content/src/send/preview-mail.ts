@@ -48,7 +48,7 @@ export async function previewMail(
   const mail = await renderCompiled(revision, template, { ...shown, tokens: {} }, rendering);
   const links = (await inSteps(htmlLinks(mail.html))).map((link) => ({
     url: link.address,
-    tracked: options.tracksLinks && isTracked(link),
+    tracked: options.tracksLinks && isTracked(link) && !rendering.links.isOwn(link.address),
   }));
   const send = { ...NO_SEND, emailId: revision.emailId, emailVersion: revision.version, isBulk, tokens: {} };
   const written = headersOf(mail.headers, send, rendering.links);
