@@ -107,6 +107,18 @@ describe("with TRACKING_CONSENT=signal", async () => {
       assert.notEqual((await script(members)).json.id, contactId);
   });
 
+  test("a page that is closed before its later view is answered reports which view was left, by its address", async () => {
+    const browser = browse();
+    const served = tokenIn(await browser.ask("/landing"));
+    const contactId = Number(browser.cookies.get("mtc_id"));
+    const page_url = "https://shop.example/next";
+    await script({ served, page_url });
+    await script({ left: "1", served, page_url });
+    const [landing, next] = await hitsOf(contactId);
+    assert.deepEqual([landing.url, next.url], [url, page_url]);
+    assert.ok(next.date_left);
+  });
+
   test("a visitor who refuses on a landing page is forgotten, though the call has no cookie", async () => {
     const browser = browse();
     const served = tokenIn(await browser.ask("/landing"));

@@ -15,7 +15,7 @@ export interface ServedHit {
 }
 
 /** The parameters by which a script on a landing page names its hit: where it completes the hit, and with all later reports. */
-const HIT_PARAMETER = "hit";
+export const HIT_PARAMETER = "hit";
 export const SERVED_PARAMETER = "served";
 
 export function signServed(tokens: PublicTokens, { id, device, verdict, pageId }: Hit): string {

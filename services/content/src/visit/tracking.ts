@@ -12,7 +12,7 @@ import { hitLeft } from "./hit-left.ts";
 import { namesOfLeftOut, pageHit } from "./page-hit.ts";
 import { type Parameters, readParameters } from "./parameters.ts";
 import type { Leave, RecordHit, See } from "./record-hits.ts";
-import { beginServed, deviceOfPage, readServed, type ServedHit } from "./served-hit.ts";
+import { beginServed, deviceOfPage, HIT_PARAMETER, readServed, type ServedHit } from "./served-hit.ts";
 import { hostOf, type TrackedSites } from "./tracked-sites.ts";
 import {
   CONSENT_PARAMETER,
@@ -90,8 +90,9 @@ async function record(
   const parameters = await readParameters(request, leftOut);
   const isWithdrawn = parameters.get(CONSENT_PARAMETER) === "0";
   const isLeaving = parameters.has("left");
-  const deviceId =
-    isLeaving && !isWithdrawn ? undefined : await deviceOfPage(database, settings.tokens.hit, parameters);
+  // The signed id of the hit that is left says all.
+  const needsDevice = !isLeaving || isWithdrawn || !parameters.has(HIT_PARAMETER);
+  const deviceId = needsDevice ? await deviceOfPage(database, settings.tokens.hit, parameters) : undefined;
   const visit = namedVisitOf(request, parameters, settings, deviceId);
   if (isWithdrawn) {
     forgetDevice(request, response, settings);
