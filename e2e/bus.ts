@@ -1,8 +1,10 @@
-import { jetstreamManager } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, headers } from "@nats-io/transport-node";
 import { decodePack, PACKED } from "@tidings/bus/pack";
 
 const CONTACT = "CONTACT";
+/** Messages that are read at a time. */
+const READ_MAX = 500;
 
 /** How many events the stream of contacts holds, in whatever number of messages, and each of them however often. */
 export async function countEvents(natsUrl: string): Promise<number> {
@@ -18,6 +20,27 @@ export async function countEvents(natsUrl: string): Promise<number> {
     for (const { id } of packed) ids.add(id);
   }
   return ids.size;
+}
+
+/** The payloads of the events on a subject that a stream holds, by the ids of the events: one that was published twice is one. */
+export async function eventsOn(
+  natsUrl: string,
+  stream: string,
+  subject: string,
+): Promise<Map<string, Uint8Array>> {
+  await using connection = await connected(natsUrl);
+  const consumer = await jetstream(connection.nats).consumers.get(stream, { filter_subjects: subject });
+  const events = new Map<string, Uint8Array>();
+  for (let left = (await consumer.info()).num_pending; left > 0; ) {
+    const messages = await consumer.fetch({ max_messages: Math.min(left, READ_MAX) });
+    for await (const { headers: header, data } of messages) {
+      left -= 1;
+      if (header?.has(PACKED))
+        for (const { id, payload } of decodePack(subject, data)) events.set(id, payload);
+      else events.set(header?.get("ce-id") ?? "", data);
+    }
+  }
+  return events;
 }
 
 /** The payload of the latest event on a subject. */

@@ -293,8 +293,15 @@ test("batches, edits, deletions and points, answers lost at random, sent again w
     })),
     ...points("plus", 200),
     ...points("minus", 80),
+    ...Array.from({ length: 60 }, (_, index) => ({
+      method: "POST",
+      path: `contacts/${contact.id}/utm/add`,
+      body: { utm_campaign: `letter ${index}` },
+    })),
   ];
   await sendWhileProcessesAreKilled(writes.toSorted(() => Math.random() - 0.5));
   assert.deepEqual(await countsOfAll(), before);
   assert.equal((await api("GET", `contacts/${contact.id}`)).body.contact.points, 120);
+  const visits = await query(database, `select 1 from contact.utm_tags where contact_id = ${contact.id}`);
+  assert.equal(visits.length, 60);
 });

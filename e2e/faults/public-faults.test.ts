@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
+import { fromBinary } from "@bufbuild/protobuf";
+import { FormSubmittedSchema, PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, queryAsSuperuser } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
+import { eventsOn } from "../bus.ts";
 import { startTestStack } from "../stack.ts";
 import { type Answer, visitor } from "../visitor.ts";
 
@@ -13,6 +16,8 @@ import { type Answer, visitor } from "../visitor.ts";
 
 const ROUNDS = Number(process.env.FAULT_ROUNDS ?? 3);
 const PATIENCE = { timeoutMs: 45_000 };
+/** Hits between two kills. */
+const HITS_OF_A_ROUND = 200;
 const database = await createTestDatabase();
 const proxy = await startProxy(database.url("content"));
 /** A file system of its own for the hits that wait, which only root may make. */
@@ -71,6 +76,9 @@ const submit = (mail: string, key = randomUUID()): Promise<Answer> =>
     body: new URLSearchParams({ "svcform[mail]": mail, "svcform[submissionKey]": key }).toString(),
   });
 
+/** Hits of known visitors for each hit of a new one. */
+const HITS_OF_A_VISITOR = 10;
+
 /** Sends hits and submissions one after the other in several lanes until stopped, and keeps those that were answered as taken. */
 function load(name: string) {
   const hits: string[] = [];
@@ -79,22 +87,17 @@ function load(name: string) {
   let count = 0;
   const isTaken = (answer: Answer | undefined) => answer?.status === 200 && /"success":1/.test(answer.text);
   const lane = async () => {
-    while (!isStopping) {
+    let browser = visitor(baseUrl);
+    for (let own = 1; !isStopping; own += 1) {
       const id = `${name}-${++count}`;
-      if (count % 10 === 0) {
+      if (own % HITS_OF_A_VISITOR === 0) browser = visitor(baseUrl);
+      if (count % 25 === 0) {
         const mail = `${id}@faults.example`;
         if (isTaken(await submit(mail).catch(() => undefined))) mails.push(mail); // nobody answered
-      } else if (
-        isTaken(
-          await visitor(baseUrl)
-            .hit(page(id))
-            .catch(() => undefined),
-        )
-      )
-        hits.push(id); // nobody answered
+      } else if (isTaken(await browser.hit(page(id)).catch(() => undefined))) hits.push(id); // nobody answered
     }
   };
-  const lanes = Array.from({ length: 8 }, lane);
+  const lanes = Array.from({ length: 16 }, lane);
   return {
     hits,
     mails,
@@ -112,6 +115,28 @@ async function checkHits(ids: string[]): Promise<void> {
     );
     const counts = Map.groupBy(rows, ({ id }) => String(id));
     const wrong = ids.filter((id) => counts.get(id)?.length !== 1);
+    assert.deepEqual(wrong, []);
+  }, PATIENCE);
+}
+
+/** Each version of a hit is in one event, and so is each submission, however often its event was published. */
+async function checkEvents(ids: string[], mails: string[]): Promise<void> {
+  await eventually(async () => {
+    const hits = [
+      ...(await eventsOn(stack.nats.url, "CONTENT", "tidings.content.page.hit")).values(),
+    ].flatMap((payload) => fromBinary(PageHitsSchema, payload).hits);
+    const published = new Set(hits.map(({ url }) => url.replace("https://shop.example/", "")));
+    assert.deepEqual(
+      ids.filter((id) => !published.has(id)),
+      [],
+    );
+    assert.equal(new Set(hits.map(({ id, version }) => `${id} ${version}`)).size, hits.length);
+    const forms = [
+      ...(await eventsOn(stack.nats.url, "CONTENT", "tidings.content.form.submitted")).values(),
+    ].map((payload) => Buffer.from(fromBinary(FormSubmittedSchema, payload).results).toString());
+    const wrong = mails.filter(
+      (mail) => forms.filter((results) => results.includes(`"${mail}"`)).length !== 1,
+    );
     assert.deepEqual(wrong, []);
   }, PATIENCE);
 }
@@ -134,21 +159,25 @@ async function checkSubmissions(mails: string[]): Promise<void> {
   assert.deepEqual(doubled, []);
 }
 
-test("every answered hit and submission is there once, however often content, gateway and contact are killed", async () => {
+test("every answered hit and submission is there once, and so is its event, however often content, gateway and contact are killed", async (t) => {
   const working = load("killed");
+  const began = performance.now();
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const name of ["content", "gateway", "contact"]) {
       const before = working.hits.length;
-      await eventually(() => assert.ok(working.hits.length > before + 20), PATIENCE);
+      await eventually(() => assert.ok(working.hits.length > before + HITS_OF_A_ROUND), PATIENCE);
       const process = stack.process(name);
       process.kill("SIGKILL");
       await process.restart();
     }
   }
   await working.stop();
+  const perSecond = (taken: string[]) => Math.round((taken.length / (performance.now() - began)) * 1_000);
+  t.diagnostic(`${perSecond(working.hits)} hits and ${perSecond(working.mails)} submissions a second`);
   assert.ok(working.mails.length > 0);
   await checkHits(working.hits);
   await checkSubmissions(working.mails);
+  await checkEvents(working.hits, working.mails);
 });
 
 test("while the database is away hits are answered and come in afterwards, once; forms say that they cannot be taken", async () => {
