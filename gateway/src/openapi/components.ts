@@ -11,6 +11,7 @@ import {
   min,
   open_members as openMembers,
   raw_json as rawJson,
+  reference,
   required,
   sent_id as sentId,
 } from "@tidings/proto/tidings/api/v1/options";
@@ -22,13 +23,14 @@ import type { NestedForm } from "../rest/message-json.ts";
 import { arrayOf, byId, type Components, closed, type Schema } from "../route/schema.ts";
 import { describeFields } from "./fields.ts";
 import { jsonMembers, sentJson } from "./json-members.ts";
+import { referred, referredComponents } from "./referred.ts";
 
 /**
  * Describes messages as they are answered (`Tweet`) and sent (`TweetInput`), each once. An answer has no other members than those
  * described; a body may have others, which are ignored. Its members are all there, unless the request selects some.
  */
 export function openComponents(nested: NestedForm) {
-  const schemas: Record<string, Schema> = {};
+  const schemas: Record<string, Schema> = { ...referredComponents };
   const described = new Map<string, DescMessage>();
   const once = (name: string, message: DescMessage, describe: () => Schema): Schema => {
     const known = described.get(name);
@@ -88,19 +90,16 @@ function answeredValue(field: DescField, within: Within, nested: NestedForm): Sc
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return DATE;
     if (field.message === FormedJsonSchema) return describeFields(field.parent.name);
-    return field.message === ReferenceSchema ? REFERRED : within(field.message);
+    return field.message === ReferenceSchema ? referred(optionOf(field, reference)) : within(field.message);
   }
   if (field.fieldKind === "list" && field.message) {
-    if (field.message === ReferenceSchema) return arrayOf(REFERRED);
+    if (field.message === ReferenceSchema) return arrayOf(orNull(referred(optionOf(field, reference))));
     const item = within(field.message);
     const isKeyed = nested === "byId" && optionOf(field, keyed);
     return isKeyed ? { anyOf: [byId(item), { type: "array", maxItems: 0 }] } : arrayOf(item);
   }
   return plainValue(field);
 }
-
-/** The entity that is referred to, as callers may see it, or its id. */
-const REFERRED: Schema = { type: ["object", "integer", "null"], additionalProperties: true };
 
 function plainValue(field: DescField): Schema {
   if (optionOf(field, rawJson)) return jsonMember(field);
@@ -122,9 +121,11 @@ function scalar(type: ScalarType, { parent, name }: DescField): Schema {
 }
 
 function orNull(schema: Schema): Schema {
-  const { type } = schema;
+  const { type, anyOf } = schema;
+  if (Array.isArray(anyOf) && !anyOf.some((one) => one.type === "null"))
+    return { ...schema, anyOf: [...anyOf, { type: "null" }] };
   if (type === undefined)
-    return schema.anyOf || schema.oneOf || schema.$ref ? { anyOf: [schema, { type: "null" }] } : schema;
+    return anyOf || schema.oneOf || schema.$ref ? { anyOf: [schema, { type: "null" }] } : schema;
   const types = Array.isArray(type) ? type : [type];
   return { ...schema, type: types.includes("null") ? types : [...types, "null"] };
 }

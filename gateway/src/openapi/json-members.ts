@@ -1,4 +1,5 @@
-import { arrayOf, closed, type Schema, TEXT, WARNINGS } from "../route/schema.ts";
+import { arrayOf, COUNT, closed, type Schema, TEXT, TEXT_OR_NULL, WARNINGS } from "../route/schema.ts";
+import { shown } from "./referred.ts";
 
 /** An object whose members its type decides. */
 const OBJECT: Schema = { type: "object", additionalProperties: true };
@@ -15,6 +16,24 @@ const OWNER: Schema = closed({
   lastName: TEXT,
   createdByUser: { type: "null" },
   modifiedByUser: { type: "null" },
+});
+
+/** A channel on which a contact said no. */
+const REFUSAL: Schema = closed({
+  ...{ id: COUNT, dateAdded: TEXT, reason: COUNT, comments: TEXT, channel: TEXT },
+  channelId: { type: ["integer", "null"] },
+});
+
+/** The stage of a contact. */
+const STAGE: Schema = closed({
+  ...{ id: COUNT, name: TEXT, weight: { type: "integer" }, description: TEXT_OR_NULL },
+  category: orNull(shown("category")),
+});
+
+/** An address that a contact was seen at, by which it is named. */
+const ADDRESS: Schema = closed({
+  ...{ ip: TEXT, id: COUNT, ipAddress: TEXT },
+  ipDetails: { type: "object", additionalProperties: TEXT },
 });
 
 /** A filter of contacts; its glue joins it to those before it. */
@@ -40,23 +59,23 @@ export const jsonMembers: Record<string, Schema> = {
   "CampaignEvent.properties": OBJECT_OR_LIST,
   "Company.owner": orNull(OWNER),
   "Contact.companies": IDS,
-  "Contact.doNotContact": arrayOf(OBJECT),
+  "Contact.doNotContact": arrayOf(REFUSAL),
   "Contact.frequencyRules": OBJECT_OR_LIST,
-  "Contact.ipAddresses": OBJECT_OR_LIST,
+  "Contact.ipAddresses": { type: ["object", "array", "null"], additionalProperties: ADDRESS },
   "Contact.owner": orNull(OWNER),
-  "Contact.stage": orNull(OBJECT),
-  "Contact.tags": arrayOf(OBJECT),
+  "Contact.stage": orNull(STAGE),
+  "Contact.tags": arrayOf(closed({ id: COUNT, tag: TEXT, description: TEXT_OR_NULL })),
   "Contact.utmtags": OBJECT_OR_LIST,
   "Field.properties": OBJECT_OR_LIST,
   "Device.clientInfo": OBJECT_OR_LIST,
   "DynamicContent.filters": OBJECT_OR_LIST,
   "DynamicContent.utmTags": OBJECT_OR_LIST,
-  "DynamicContent.variantChildren": arrayOf(OBJECT),
+  "DynamicContent.variantChildren": arrayOf(shown("dynamic_content")),
   "Email.dynamicContent": OBJECT_OR_LIST,
   "Email.headers": OBJECT_OR_LIST,
-  "Email.translationChildren": arrayOf(OBJECT),
+  "Email.translationChildren": arrayOf(shown("email")),
   "Email.utmTags": OBJECT_OR_LIST,
-  "Email.variantChildren": arrayOf(OBJECT),
+  "Email.variantChildren": arrayOf(shown("email")),
   "Email.variantSettings": OBJECT_OR_LIST,
   "Email.warnings": WARNINGS,
   "EventLog.metadata": OBJECT_OR_LIST,
@@ -70,8 +89,8 @@ export const jsonMembers: Record<string, Schema> = {
   "Job.result": OBJECT,
   "Notification.mobileSettings": OBJECT_OR_LIST,
   "Notification.utmTags": OBJECT_OR_LIST,
-  "Page.translationChildren": arrayOf(OBJECT),
-  "Page.variantChildren": arrayOf(OBJECT),
+  "Page.translationChildren": arrayOf(shown("page")),
+  "Page.variantChildren": arrayOf(shown("page")),
   "Page.variantSettings": OBJECT_OR_LIST,
   "PointAction.properties": OBJECT_OR_LIST,
   "PointTriggerEvent.properties": OBJECT_OR_LIST,
@@ -91,5 +110,7 @@ export const jsonMembers: Record<string, Schema> = {
 
 /** The same where more may be sent than is answered. */
 export const sentJson: Record<string, Schema> = {
+  "Contact.doNotContact": arrayOf(OBJECT),
+  "Contact.stage": orNull(OBJECT),
   "Contact.tags": arrayOf({ type: ["string", "integer", "object"] }),
 };
