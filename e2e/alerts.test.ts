@@ -68,7 +68,7 @@ const textHandOvers = (outcomes: Record<string, string>): Series =>
 const inboxLooks = (outcomes: Record<string, string>): Series =>
   Object.fromEntries(
     Object.entries(outcomes).map(([outcome, values]) => [
-      `tidings_inbox_looks_total{process="content",outcome="${outcome}"}`,
+      `tidings_inbox_polls_total{process="content",outcome="${outcome}"}`,
       values,
     ]),
   );

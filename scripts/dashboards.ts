@@ -386,7 +386,7 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       title: "Looks into the inbox, and mails that somebody has to look at, a second",
       unit: "reqps",
       lines: {
-        "looks: {{outcome}}": rate("tidings_inbox_looks_total", "outcome"),
+        "polls: {{outcome}}": rate("tidings_inbox_polls_total", "outcome"),
         "flagged: {{reason}}": rate("tidings_inbox_set_aside_total", "reason"),
       },
     },

@@ -16,22 +16,22 @@ const setAside = new Counter({
   help: "Mails of the inbox that were flagged for somebody to look at; `unreadable`: no mail, or a report without its parts, `stale`: older than events are remembered, `failed`: could not be recorded",
   labelNames: ["reason"],
 });
-const looks = new Counter({
-  name: "tidings_inbox_looks_total",
-  help: "Looks into the inbox; `read`: it was read, `unreachable`, `sign-in`: refused, `folder`: missing, or takes no flags",
+const polls = new Counter({
+  name: "tidings_inbox_polls_total",
+  help: "Polls of the inbox; `read`: it was read, `unreachable`, `sign-in`: refused, `folder`: missing, or takes no flags",
   labelNames: ["outcome"],
 });
 
-type LookOutcome = "read" | InboxAway["reason"];
+type PollOutcome = "read" | InboxAway["reason"];
 
-const OUTCOMES: LookOutcome[] = ["read", "unreachable", "sign-in", "folder"];
+const OUTCOMES: PollOutcome[] = ["read", "unreachable", "sign-in", "folder"];
 
 /** Counts from zero on: a rate needs a sample from before the first mail. */
 export function beginCountingInbox(): void {
   beginCountingFeedback(INBOX);
   for (const kind of MAIL_KINDS) mails.inc({ kind }, 0);
   for (const reason of SET_ASIDE_REASONS) setAside.inc({ reason }, 0);
-  for (const outcome of OUTCOMES) looks.inc({ outcome }, 0);
+  for (const outcome of OUTCOMES) polls.inc({ outcome }, 0);
 }
 
 export function noteMail(kind: MailKind): void {
@@ -42,6 +42,6 @@ export function noteSetAside(reason: SetAsideReason): void {
   setAside.inc({ reason });
 }
 
-export function noteLook(outcome: LookOutcome): void {
-  looks.inc({ outcome });
+export function noteLook(outcome: PollOutcome): void {
+  polls.inc({ outcome });
 }
