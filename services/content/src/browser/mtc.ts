@@ -102,7 +102,7 @@ function see(attributes: object, callbacks: Callbacks): void {
   const named: Members = served ? { [latest ? "served" : "hit"]: served } : {};
   const members: Members = { ...describePage(), ...textsOf(attributes), ...named };
   latest = members;
-  current = named.hit ? named : { ...named, page_url: members.page_url as string };
+  current = { ...named, page_url: members.page_url as string };
   hasLeft = false;
   waiting = [...waiting, { members, on: callbacks }].slice(-WAITING_MAX);
   void sendAll();
