@@ -1,5 +1,4 @@
-import { allowedRanges } from "@tidings/outbound/allowed-ranges";
-import { z } from "zod";
+import { rangeList } from "@tidings/outbound/allowed-ranges";
 
 interface Operator {
   name: string;
@@ -60,12 +59,4 @@ export const KEPT_LIST = "known";
 const kept = OPERATORS.flatMap(({ ranges }) => ranges);
 
 /** A variable that lists networks of machines: CIDR ranges, and `known` for the kept list. */
-export const machineNetworks = z
-  .string()
-  .transform((text) =>
-    text
-      .split(",")
-      .flatMap((item) => (item.trim() === KEPT_LIST ? kept : [item]))
-      .join(","),
-  )
-  .pipe(allowedRanges);
+export const machineNetworks = rangeList(new Map([[KEPT_LIST, kept]]));
