@@ -8,32 +8,21 @@ const READ_MAX = 500;
 
 /** How many events the stream of contacts holds, in whatever number of messages, and each of them however often. */
 export async function countEvents(natsUrl: string): Promise<number> {
-  await using connection = await connected(natsUrl);
-  const { streams } = await jetstreamManager(connection.nats);
-  const { first_seq: first, last_seq: last } = (await streams.info(CONTACT)).state;
-  const ids = new Set<string>();
-  for (let seq = first; seq <= last; seq += 1) {
-    const message = await streams.getMessage(CONTACT, { seq });
-    if (!message) continue;
-    const { header, subject, data } = message;
-    const packed = header.has(PACKED) ? decodePack(subject, data) : [{ id: header.get("ce-id") }];
-    for (const { id } of packed) ids.add(id);
-  }
-  return ids.size;
+  return (await eventsOn(natsUrl, CONTACT, "tidings.contact.>")).size;
 }
 
-/** The payloads of the events on a subject that a stream holds, by the ids of the events: one that was published twice is one. */
+/** The payloads of the events that a stream holds on a subject, or on those of a wildcard, by the ids of the events: one that was published twice is one. */
 export async function eventsOn(
   natsUrl: string,
   stream: string,
-  subject: string,
+  subjects: string,
 ): Promise<Map<string, Uint8Array>> {
   await using connection = await connected(natsUrl);
-  const consumer = await jetstream(connection.nats).consumers.get(stream, { filter_subjects: subject });
+  const consumer = await jetstream(connection.nats).consumers.get(stream, { filter_subjects: subjects });
   const events = new Map<string, Uint8Array>();
   for (let left = (await consumer.info()).num_pending; left > 0; ) {
     const messages = await consumer.fetch({ max_messages: Math.min(left, READ_MAX) });
-    for await (const { headers: header, data } of messages) {
+    for await (const { headers: header, subject, data } of messages) {
       left -= 1;
       if (header?.has(PACKED))
         for (const { id, payload } of decodePack(subject, data)) events.set(id, payload);

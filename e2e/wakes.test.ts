@@ -3,6 +3,7 @@ import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { deliveriesByDurable, messagesIn } from "./bus.ts";
 import { make } from "./people.ts";
+import { query } from "./query.ts";
 import { startTestStack } from "./stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -10,13 +11,18 @@ import { visitor } from "./visitor.ts";
 
 const stack = await startTestStack();
 after(() => stack.stop());
-const { api, nats } = stack;
+const { api, database, nats } = stack;
 
 async function wokenBy(stream: string, write: () => Promise<unknown>): Promise<string[]> {
   const before = await deliveriesByDurable(nats.url, stream);
   const messages = await messagesIn(nats.url, stream);
   await write();
-  await eventually(async () => assert.ok((await messagesIn(nats.url, stream)) > messages));
+  // A write may publish several events: all of them are sent before deliveries are counted.
+  const waiting = `select id from ${stream.toLowerCase()}.outbox_waiting`;
+  await eventually(async () => {
+    assert.ok((await messagesIn(nats.url, stream)) > messages);
+    assert.deepEqual(await query(database, waiting), []);
+  });
   const after = await deliveriesByDurable(nats.url, stream);
   return [...after]
     .filter(([name, count]) => count > (before.get(name) ?? 0))
