@@ -26,7 +26,7 @@ import { focusMethods } from "./focus/focus-item.ts";
 import { dynamicContents } from "./message/dynamic-content.ts";
 import { notifications } from "./message/notification.ts";
 import { notificationMethods } from "./notification/notification-methods.ts";
-import type { Ground, Modules } from "./open-modules.ts";
+import type { Modules, SharedParts } from "./open-modules.ts";
 import { pageMethods } from "./page/page-methods.ts";
 import { openSendRequests } from "./request/service.ts";
 import { holdMethods } from "./send/hold-methods.ts";
@@ -36,11 +36,11 @@ import { tweetMethods } from "./tweet/tweet-methods.ts";
 /** The RPC services that the process implements. */
 export function implementations(
   foundation: Foundation<ContentConfig>,
-  ground: Ground,
+  shared: SharedParts,
   modules: Modules,
 ): Implementation[] {
   const { database, outbox } = foundation;
-  const { context, findVisible, linkPreview, visits, mail } = ground;
+  const { context, findVisible, linkPreview, visits, mail } = shared;
   const { forms, files, sends, notices, texts, kept, channels, testedPages, focusScript } = modules;
   const { emailRows, smsRows, messageRows, focuses } = modules;
   const ledgerOf = ({ way }: TextSending) => ({

@@ -68,7 +68,7 @@ const judgeClicks: typeof holdClicks = async (transaction, outbox, hits) => {
 };
 
 /** The parts that several modules stand on. */
-export async function openGround(foundation: Foundation<ContentConfig>) {
+export async function openSharedParts(foundation: Foundation<ContentConfig>) {
   const { config, database, outbox, upstreams } = foundation;
   const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
@@ -83,17 +83,17 @@ export async function openGround(foundation: Foundation<ContentConfig>) {
   return { visible, findVisible, context, visits, linkPreview, addresses, assetAddress, store, mail };
 }
 
-export type Ground = Awaited<ReturnType<typeof openGround>>;
+export type SharedParts = Awaited<ReturnType<typeof openSharedParts>>;
 
 /** The modules of the service, each with its rows, routes and jobs. */
-export async function openModules(foundation: Foundation<ContentConfig>, ground: Ground) {
+export async function openModules(foundation: Foundation<ContentConfig>, shared: SharedParts) {
   const { database, outbox } = foundation;
-  const { context, findVisible, visits, linkPreview, addresses, assetAddress, store, mail } = ground;
+  const { context, findVisible, visits, linkPreview, addresses, assetAddress, store, mail } = shared;
   const { settings, contacts, mayFollow, ids } = visits;
   const forms = openForms(foundation, context, { ids, linkPreview, mail });
   const focuses = focusItems(context);
   const files = await openFiles(foundation, context, { forms: forms.rows, store });
-  const formOptions = formOptionsOf(foundation.config, ground, { forms, files });
+  const formOptions = formOptionsOf(foundation.config, shared, { forms, files });
   const { rows: emailRows, makeWinner } = emails(context);
   const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
   const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
@@ -122,7 +122,7 @@ export type Modules = Awaited<ReturnType<typeof openModules>>;
 
 function formOptionsOf(
   config: ContentConfig,
-  { visits: { settings }, addresses, store }: Ground,
+  { visits: { settings }, addresses, store }: SharedParts,
   { forms, files }: { forms: ReturnType<typeof openForms>; files: Awaited<ReturnType<typeof openFiles>> },
 ): FormRouteOptions {
   return {

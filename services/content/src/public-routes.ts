@@ -9,7 +9,7 @@ import { submissionFileRoutes } from "./form/file-routes.ts";
 import { callOf } from "./form/form-options.ts";
 import { formRoutes } from "./form/form-routes.ts";
 import { pushRoutes } from "./notification/push-routes.ts";
-import type { Ground, Modules } from "./open-modules.ts";
+import type { Modules, SharedParts } from "./open-modules.ts";
 import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
 import { holdDownloads } from "./send/hold-clicks.ts";
@@ -21,11 +21,11 @@ import { factRecorder } from "./visit/record-facts.ts";
 /** All routes of the public web. */
 export function publicRoutes(
   foundation: Foundation<ContentConfig>,
-  ground: Ground,
+  shared: SharedParts,
   modules: Modules,
 ): Router[] {
   const { config, database, outbox, log } = foundation;
-  const { visits, store, addresses } = ground;
+  const { visits, store, addresses } = shared;
   const { settings, contacts, mayFollow, ids, recordHit, see, fields } = visits;
   const { sends, callbacks, replies, kept, pageShown, recordShown, focusScript, formOptions } = modules;
   const visiting = { database, outbox, ids };

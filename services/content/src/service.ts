@@ -16,7 +16,7 @@ import { contactFields } from "./form/contact-field.ts";
 import { contactsOfSubmissions } from "./form/upkeep.ts";
 import { implementations } from "./implementations.ts";
 import { NOTIFICATION_FACTS } from "./notification/notification-kind.ts";
-import { type Ground, type Modules, openGround, openModules } from "./open-modules.ts";
+import { type Modules, openModules, openSharedParts, type SharedParts } from "./open-modules.ts";
 import { publicRoutes } from "./public-routes.ts";
 import { retentions } from "./retentions.ts";
 import { EMAIL_BROADCASTS, SMS_BROADCASTS } from "./send/broadcast-kind.ts";
@@ -32,17 +32,17 @@ import { webApp } from "./web/web.ts";
 export async function openContentService(foundation: Foundation<ContentConfig>): Promise<Parts> {
   const { config, database, log, tls, isStopping } = foundation;
   if (config.CONTENT_ROLE === "send") return openSendingProcess(foundation);
-  const ground = await openGround(foundation);
-  const modules = await openModules(foundation, ground);
-  const { visits, visible, mail } = ground;
+  const shared = await openSharedParts(foundation);
+  const modules = await openModules(foundation, shared);
+  const { visits, visible, mail } = shared;
   const { forms, files, sends, callbacks, kept, notices } = modules;
   const sender =
     config.CONTENT_ROLE === "all" ? openSender(foundation, mail, modules.channels) : { work: {}, jobs: [] };
   const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls, isLeaving: isStopping };
-  const visitors = publicRoutes(foundation, ground, modules);
+  const visitors = publicRoutes(foundation, shared, modules);
   const web = await serveHttp(address, webApp({ log, ...files.routes, visitors }));
   return {
-    services: implementations(foundation, ground, modules),
+    services: implementations(foundation, shared, modules),
     ports: { web: web.port },
     work: {
       ...forms.work,
@@ -66,7 +66,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...retentions(foundation),
     ],
     shownJobs: [EMAIL_BROADCASTS.jobs, SMS_BROADCASTS.jobs],
-    facts: factsOf(database, ground, modules),
+    facts: factsOf(database, shared, modules),
     snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
     visible,
     projections: [
@@ -79,7 +79,11 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   };
 }
 
-function factsOf(database: Database, { visits }: Ground, { sends, texts, replies }: Modules): FactSource[] {
+function factsOf(
+  database: Database,
+  { visits }: SharedParts,
+  { sends, texts, replies }: Modules,
+): FactSource[] {
   return [
     ...visits.facts,
     ...sends.facts,

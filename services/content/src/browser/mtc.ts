@@ -89,7 +89,7 @@ function ids(): Members {
 
 /** Views that are not sent yet, the oldest first. */
 let waiting: View[] = [];
-/** Names the hit of the latest view: its signed id, or its address until that is known. */
+/** Names the hit of the latest view: its signed id, or until that is known its address and the page that was served. */
 let current: Members = {};
 let latest: Members | undefined;
 let hasLeft = false;

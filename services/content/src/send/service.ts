@@ -7,6 +7,7 @@ import type { Email } from "@tidings/proto/tidings/content/v1/email";
 import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
+import type { RpcClient } from "@tidings/rpc/client";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import { DOWNLOADS } from "../asset/record-downloads.ts";
@@ -104,7 +105,7 @@ export function openSends(foundation: Foundation<ContentConfig>, parts: SendPart
         },
       }),
     ],
-    routes: routesOf(foundation, parts, recordOpen),
+    routes: routesOf(foundation, parts, { contacts, recordOpen }),
   };
 }
 
@@ -130,13 +131,12 @@ function jobsOf(
 }
 
 function routesOf(
-  { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
+  { config, database, outbox, log }: Foundation<ContentConfig>,
   { settings, mayFollow, mail, preferencesInPage, formMarkup }: SendParts,
-  recordOpen: RecordOpen,
+  { contacts, recordOpen }: { contacts: RpcClient<typeof ContactCommandService>; recordOpen: RecordOpen },
 ): Router[] {
   const { rendering } = mail;
   const { links } = rendering;
-  const contacts = upstreams.client("contact", ContactCommandService);
   const preferences = config.SHOW_PREFERENCES
     ? preferenceCentre({
         ...{ database, outbox, contacts, now: settings.now },
