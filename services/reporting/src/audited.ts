@@ -77,9 +77,9 @@ export function auditedSubjects(owner: string): string[] {
 /** Undefined for what is not written down. */
 export function auditedBySubject(subject: string): Audited | undefined {
   const at = subject.lastIndexOf(".");
-  const action = ACTIONS.get(subject.slice(at + 1));
-  const place = subject.slice(0, at);
-  const acted = subject.slice(at + 1) === ACTED && resources.get(place);
+  const [place, verb] = [subject.slice(0, at), subject.slice(at + 1)];
+  const action = ACTIONS.get(verb);
+  const acted = verb === ACTED && resources.get(place);
   if (acted) return { ...acted, ...SENDS };
   if (!action) return undefined;
   const known = resources.get(place);
