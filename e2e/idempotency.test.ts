@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { SegmentMembershipChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Client, Entity } from "./client.ts";
 import { createClient, fetchApi } from "./client.ts";
 import { MULTIPART, multipart, PNG } from "./multipart.ts";
 import { make, newPerson, PASSWORD } from "./people.ts";
 import { allRoutes, pathOf } from "./permission/routes.ts";
+import { publishedOn } from "./published.ts";
 import { query } from "./query.ts";
 import { exchange, sendRaw } from "./raw-http.ts";
 import { addFirstContact, type Resource, resources } from "./resources.ts";
@@ -201,7 +203,9 @@ const VICTIMS = ["contact", "content", "campaign", "webhook", "gateway", "gatewa
 interface Write {
   method: string;
   path: string;
-  body?: object;
+  body?: object | string;
+  /** application/json when absent. */
+  type?: string;
 }
 
 /** Undefined where the connection ended before the answer; another error is one of the test. */
@@ -210,8 +214,12 @@ function ifLost(error: Error): undefined {
 }
 
 /** Sends a write under one key until its client has waited for its answer, which is returned. */
-async function sendUntilAnswered(write: Write): Promise<Record<string, Entity>> {
-  const headers = { authorization: authorizationOf(ADMINISTRATOR), "idempotency-key": randomUUID() };
+async function sendUntilAnswered({ type, ...write }: Write): Promise<Record<string, Entity>> {
+  const headers = {
+    authorization: authorizationOf(ADMINISTRATOR),
+    "idempotency-key": randomUUID(),
+    ...(type !== undefined && { "content-type": type }),
+  };
   for (let attempt = 0; ; attempt += 1) {
     const { baseUrl } = stack.gateways[attempt % stack.gateways.length] ?? stack;
     const isLost = Math.random() < LOST;
@@ -305,3 +313,71 @@ test("batches, edits, deletions and points, answers lost at random, sent again w
   const visits = await query(database, `select 1 from contact.utm_tags where contact_id = ${contact.id}`);
   assert.equal(visits.length, 60);
 });
+
+const MEMBERS = 60;
+
+test("replacements, clones, uploads, members and refusals, answers lost at random, sent again while processes are killed: each took effect once", async () => {
+  const [segment, campaign] = await Promise.all([
+    make(api, "segments", "list", { name: "Sent again" }),
+    make(api, "campaigns", "campaign", { name: "Sent again" }),
+  ]);
+  const contacts = await Promise.all(
+    Array.from({ length: MEMBERS }, (_, index) =>
+      make(api, "contacts", "contact", { email: `member-${index}@example.com` }),
+    ),
+  );
+  const before = await countsOfAll();
+  const writes: Write[] = [
+    ...resources.flatMap(({ path, minimal }) =>
+      [1_900_000_000, 1_900_000_001].map((id) => ({
+        method: "PUT",
+        path: `${path}/${id}/edit`,
+        body: minimal(),
+      })),
+    ),
+    ...Array.from({ length: MEMBERS }, () => ({ method: "POST", path: `campaigns/clone/${campaign.id}` })),
+    ...Array.from({ length: MEMBERS }, (_, index) => ({
+      method: "POST",
+      path: "files/assets/new",
+      type: MULTIPART,
+      body: multipart({ filename: `again-${index}.txt`, type: "text/plain", content: "Again" }).toString(),
+    })),
+    ...contacts.flatMap(({ id }) => [
+      { method: "POST", path: `segments/${segment.id}/contact/${id}/add` },
+      { method: "POST", path: `campaigns/${campaign.id}/contact/${id}/add` },
+      { method: "POST", path: `contacts/${id}/dnc/email/add`, body: { reason: 3 } },
+    ]),
+  ];
+  await sendWhileProcessesAreKilled(writes.toSorted(() => Math.random() - 0.5));
+  for (const [kind, count] of await countsOfAll()) {
+    const clones = kind.path === "campaigns" ? MEMBERS : 0;
+    assert.equal(count, (before.get(kind) ?? 0) + 2 + clones, kind.path);
+  }
+  const { files } = (await api("GET", "files/assets")).body as unknown as { files: Record<string, string> };
+  assert.equal(Object.values(files).filter((name) => name.startsWith("again-")).length, MEMBERS);
+  const ids = contacts.map(({ id }) => Number(id)).toSorted((one, other) => one - other);
+  assert.deepEqual(await additionsTo(Number(segment.id)), ids);
+  const members = await query<{ contact_id: number }>(
+    database,
+    `select contact_id from campaign.campaign_contacts where campaign_id = ${campaign.id} and rotation = 1 order by 1`,
+  );
+  assert.deepEqual(
+    members.map(({ contact_id }) => contact_id),
+    ids,
+  );
+  const refusals = await query(
+    database,
+    `select 1 from contact.contacts where id = any('{${ids}}') and do_not_contact ? 'email'`,
+  );
+  assert.equal(refusals.length, MEMBERS);
+});
+
+/** The contacts that were added to a segment, each as often as the events say. */
+async function additionsTo(segmentId: number): Promise<number[]> {
+  const subject = "tidings.contact.segment.membership_changed";
+  const events = await publishedOn(stack, subject, SegmentMembershipChangedSchema);
+  return events
+    .filter((event) => event.segmentId === segmentId && event.action === "added")
+    .flatMap(({ contactIds }) => contactIds)
+    .toSorted((one, other) => one - other);
+}

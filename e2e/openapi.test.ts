@@ -21,6 +21,7 @@ interface Operation {
   deprecated?: boolean;
   "x-permissions"?: { permission: string; parameter?: string }[];
   requestBody?: { content: Record<string, { example?: unknown }> };
+  responses: Record<string, { content?: Record<string, { examples?: object }> }>;
 }
 
 interface Described {
@@ -109,12 +110,16 @@ test("each operation with a right has its permissions, with the parameters of th
   }
 });
 
-test("every body has an example, but for uploads", async () => {
+test("every body but an upload and every answer that is JSON has an example", async () => {
   const { paths } = await description();
   for (const [path, methods] of Object.entries(paths))
-    for (const [method, { requestBody }] of Object.entries(methods)) {
+    for (const [method, { requestBody, responses }] of Object.entries(methods)) {
       const json = requestBody?.content["application/json"];
       if (json) assert.ok(json.example !== undefined, `${method} ${path}`);
+      for (const [status, { content }] of Object.entries(responses)) {
+        const answer = content?.["application/json"];
+        if (answer) assert.ok(answer.examples, `${method} ${path} ${status}`);
+      }
     }
 });
 

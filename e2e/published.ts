@@ -2,7 +2,7 @@ import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/proto
 import { query } from "./query.ts";
 import type { TestStack } from "./stack.ts";
 
-/** The events that the content service appended on subjects that begin so, in their order. */
+/** The events that the service of a subject appended on it, and on those that begin so, in their order. */
 export async function publishedOn<S extends DescMessage>(
   { database }: Pick<TestStack, "database">,
   subject: string,
@@ -10,7 +10,7 @@ export async function publishedOn<S extends DescMessage>(
 ): Promise<MessageShape<S>[]> {
   const rows = await query<{ payload: Buffer }>(
     database,
-    `select payload from content.outbox where subject like '${subject}%' order by id`,
+    `select payload from ${subject.split(".")[1]}.outbox where subject like '${subject}%' order by id`,
   );
   return rows.map(({ payload }) => fromBinary(schema, payload));
 }

@@ -3,6 +3,7 @@ import { CompanyFieldService } from "@tidings/proto/tidings/contact/v1/field_ser
 import type { Outgoing } from "@tidings/rpc/client";
 import packageJson from "../package.json" with { type: "json" };
 import { type Document, documentOf } from "./openapi/document.ts";
+import { addExamples } from "./openapi/examples.ts";
 import { type DescribedField, type FieldsOf, withFields } from "./openapi/fields.ts";
 import { sendTagged, type Tagged, tagged } from "./rest/exchange.ts";
 import type { Answer } from "./route/answer.ts";
@@ -67,6 +68,7 @@ export function describedApi(context: RoutesContext): DescribedApi {
   };
   const routes = [...apiRoutes(context), describe];
   const document = documentOf(routes, { version: packageJson.version, nested: context.nested });
+  addExamples(document);
   return { routes, document };
 }
 

@@ -60,7 +60,24 @@ export function describeFields(name: string, known?: DescribedField[]): Schema {
         known.map(({ alias }) => alias),
       )
     : { type: "object", additionalProperties: ANY_VALUE };
-  return closed({ ...Object.fromEntries(groups.map((each) => [each, group])), all });
+  return {
+    ...closed({ ...Object.fromEntries(groups.map((each) => [each, group])), all }),
+    examples: [exampleFields(name, groups)],
+  };
+}
+
+/** A contact or a company with one field that has a value: every other field is answered in the same way. */
+function exampleFields(name: string, groups: string[]): object {
+  const [object, alias, label, value] =
+    name === "Contact"
+      ? ["lead", "firstname", "First Name", "Ada"]
+      : ["company", "companyname", "Company Name", "Analytical Engines"];
+  const field = {
+    ...{ id: "1", label, alias, type: "text", group: "core", object, is_fixed: "1", field_order: "1" },
+    ...{ properties: [], default_value: null, value, normalizedValue: value },
+  };
+  const entries = groups.map((group) => [group, group === "core" ? { [alias]: field } : {}]);
+  return { ...Object.fromEntries(entries), all: { id: 1, [alias]: value } };
 }
 
 /** A field with its value. */

@@ -1,4 +1,13 @@
-import { arrayOf, COUNT, closed, type Schema, TEXT, TEXT_OR_NULL, WARNINGS } from "../route/schema.ts";
+import {
+  arrayOf,
+  COUNT,
+  closed,
+  type Schema,
+  SWITCH,
+  TEXT,
+  TEXT_OR_NULL,
+  WARNINGS,
+} from "../route/schema.ts";
 import { shown } from "./referred.ts";
 
 /** An object whose members its type decides. */
@@ -16,6 +25,27 @@ const OWNER: Schema = closed({
   lastName: TEXT,
   createdByUser: { type: "null" },
   modifiedByUser: { type: "null" },
+});
+
+/** The role of a user. */
+const ROLE: Schema = {
+  ...closed({
+    ...{ id: COUNT, name: TEXT, description: TEXT_OR_NULL, isAdmin: SWITCH, rawPermissions: OBJECT_OR_LIST },
+    ...{ createdByUser: TEXT_OR_NULL, modifiedByUser: TEXT_OR_NULL },
+  }),
+  examples: [
+    {
+      ...{ id: 1, name: "Administrator", description: "Full system access", isAdmin: true },
+      ...{ rawPermissions: null, createdByUser: null, modifiedByUser: null },
+    },
+  ],
+};
+
+/** A visit that had tags of a campaign, with the query that it came by. */
+const UTM_TAGS: Schema = closed({
+  ...{ id: COUNT, query: OBJECT_OR_LIST, referer: TEXT_OR_NULL, remoteHost: TEXT_OR_NULL, url: TEXT_OR_NULL },
+  ...{ userAgent: TEXT_OR_NULL, utmCampaign: TEXT_OR_NULL, utmContent: TEXT_OR_NULL },
+  ...{ utmMedium: TEXT_OR_NULL, utmSource: TEXT_OR_NULL, utmTerm: TEXT_OR_NULL },
 });
 
 /** A channel on which a contact said no. */
@@ -64,8 +94,11 @@ export const jsonMembers: Record<string, Schema> = {
   "Contact.ipAddresses": { type: ["object", "array", "null"], additionalProperties: ADDRESS },
   "Contact.owner": orNull(OWNER),
   "Contact.stage": orNull(STAGE),
-  "Contact.tags": arrayOf(closed({ id: COUNT, tag: TEXT, description: TEXT_OR_NULL })),
-  "Contact.utmtags": OBJECT_OR_LIST,
+  "Contact.tags": {
+    ...arrayOf(closed({ id: COUNT, tag: TEXT, description: TEXT_OR_NULL })),
+    examples: [[{ id: 1, tag: "vip", description: null }]],
+  },
+  "Contact.utmtags": arrayOf(UTM_TAGS),
   "Field.properties": OBJECT_OR_LIST,
   "Device.clientInfo": OBJECT_OR_LIST,
   "DynamicContent.filters": OBJECT_OR_LIST,
@@ -99,17 +132,18 @@ export const jsonMembers: Record<string, Schema> = {
   "Segment.filters": arrayOf(FILTER),
   "Send.openDetails": arrayOf(closed({ datetime: TEXT, useragent: TEXT, inBrowser: { type: "boolean" } })),
   "Submission.files": OBJECT,
-  "Submission.form": OBJECT,
-  "Submission.ipAddress": OBJECT,
-  "Submission.lead": orNull({ type: ["object", "integer"] }),
+  "Submission.form": closed({ id: COUNT, name: TEXT, alias: TEXT, category: orNull(shown("category")) }),
+  "Submission.ipAddress": closed({ ip: TEXT_OR_NULL }),
+  "Submission.lead": orNull({ type: "object", additionalProperties: true }),
   "Submission.results": OBJECT_OR_LIST,
   "TrackedSite.refused": { type: "object", additionalProperties: { type: "integer" } },
   "User.plainPassword": OBJECT,
-  "User.role": orNull({ type: ["object", "integer"] }),
+  "User.role": orNull(ROLE),
 };
 
 /** The same where more may be sent than is answered. */
 export const sentJson: Record<string, Schema> = {
+  "User.role": orNull({ type: ["object", "integer"] }),
   "Contact.doNotContact": arrayOf(OBJECT),
   "Contact.stage": orNull(OBJECT),
   "Contact.tags": arrayOf({ type: ["string", "integer", "object"] }),

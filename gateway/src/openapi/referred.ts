@@ -1,6 +1,6 @@
-import { COUNT, closed, type Schema, TEXT, TEXT_OR_NULL } from "../route/schema.ts";
+import { COUNT, closed, type Schema, SWITCH, TEXT, TEXT_OR_NULL, WHOLE_NUMBER } from "../route/schema.ts";
+import { describeFields } from "./fields.ts";
 
-const YES_OR_NO: Schema = { type: "boolean" };
 /** Settings as their author sent them. */
 const SETTINGS: Schema = { type: ["object", "array", "null"], additionalProperties: true };
 
@@ -15,15 +15,18 @@ const SHOWN: Record<string, Schema> = {
     description: TEXT_OR_NULL,
   }),
   email: closed({
-    ...{ id: COUNT, name: TEXT, subject: TEXT_OR_NULL, language: TEXT, isPublished: YES_OR_NO },
+    ...{ id: COUNT, name: TEXT, subject: TEXT_OR_NULL, language: TEXT, isPublished: SWITCH },
     variantSettings: SETTINGS,
   }),
   page: closed({
-    ...{ id: COUNT, title: TEXT, alias: TEXT, language: TEXT, isPublished: YES_OR_NO },
+    ...{ id: COUNT, title: TEXT, alias: TEXT, language: TEXT, isPublished: SWITCH },
     variantSettings: SETTINGS,
   }),
-  dynamic_content: closed({ id: COUNT, name: TEXT, language: TEXT, isPublished: YES_OR_NO }),
-  form: closed({ id: COUNT, name: TEXT, alias: TEXT, isPublished: YES_OR_NO }),
+  dynamic_content: closed({ id: COUNT, name: TEXT, language: TEXT, isPublished: SWITCH }),
+  form: closed({ id: COUNT, name: TEXT, alias: TEXT, isPublished: SWITCH }),
+  contact: closed({
+    ...{ id: COUNT, points: WHOLE_NUMBER, color: TEXT_OR_NULL, fields: describeFields("Contact") },
+  }),
   point_group: closed({ id: COUNT, name: TEXT, description: TEXT_OR_NULL }),
 };
 
@@ -40,8 +43,7 @@ export function shown(kind: string): Schema {
   return { $ref: `#/components/schemas/${nameOf(kind)}` };
 }
 
-/** The entity of a kind that is referred to, as callers may see it, or its id. A contact has the fields of the installation. */
+/** The entity of a kind that is referred to, as callers may see it, or its id. Assets are ids. */
 export function referred(kind: string): Schema {
-  if (!SHOWN[kind]) return { type: ["object", "integer"], additionalProperties: true };
-  return { anyOf: [shown(kind), { type: "integer" }] };
+  return SHOWN[kind] ? { anyOf: [shown(kind), { type: "integer" }] } : { type: "integer" };
 }
