@@ -17,6 +17,10 @@ export interface SerialPart {
 const EVENTS = 20_000;
 const LIMIT_MS = 300_000;
 const POLL_MS = 20;
+const BATCH = 200;
+const WRITERS = 16;
+/** Contacts there are in the segment of a campaign. */
+const CITY = "Nowhere";
 /** The processes besides the gateway and the one that is measured are stopped, so that each part has the machine. */
 const STOPPABLE = processes
   .map(({ name }) => name as string)
@@ -38,8 +42,9 @@ export async function measureSerialParts(target: Target, own: TemporaryStack): P
     const triggers = ["svc.lead_post_save_update"];
     const hook = { name: "Serial", webhookUrl: receiver.url, triggers };
     const { hook: webhook } = await callApi(target, "POST", "hooks/new", hook);
-    const filters = [{ field: "city", object: "lead", operator: "=", filter: "Nowhere" }];
-    await callApi(target, "POST", "segments/new", { name: "Serial", filters });
+    const filters = [{ field: "city", object: "lead", operator: "=", filter: CITY }];
+    const { list } = await callApi(target, "POST", "segments/new", { name: "Serial", filters });
+    await callApi(target, "POST", "campaigns/new", { name: "Serial", lists: [{ id: list.id }] });
     await changeContacts(target);
     await untilQuiet(target.pids);
     signal([...STOPPABLE, "contact"], "SIGSTOP");
@@ -61,13 +66,22 @@ export async function measureSerialParts(target: Target, own: TemporaryStack): P
     const audit = await drained("reporting-audit-contact", ["reporting"]);
     signal(["contact"], "SIGCONT");
     const fanOut = await drained("webhook-fan-out", ["webhook"]);
-    signal(STOPPABLE, "SIGCONT");
+    await makeMembers(target, client);
+    signal(["contact"], "SIGSTOP");
+    const projection = await drained("campaign-contact", ["campaign"]);
+    const ofOneTotal = await changesOfOneTotal(own.postgres.url);
+    signal([...STOPPABLE, "contact"], "SIGCONT");
     await callApi(target, "DELETE", `hooks/${webhook.id}/delete`);
     return [
       { name: "events that the relay of a process publishes", perSecond: relay },
       { name: "changed contacts that are published and that the segments follow", perSecond: segments },
       { name: "changed contacts that the audit notes", perSecond: audit },
       { name: "changed contacts with a delivery planned", perSecond: fanOut },
+      {
+        name: "new contacts that a projection takes, with a campaign that each enters",
+        perSecond: projection,
+      },
+      { name: "changes of one total by 16 writers", perSecond: ofOneTotal },
     ];
   } finally {
     signal([...STOPPABLE, "contact"], "SIGCONT");
@@ -78,7 +92,7 @@ export async function measureSerialParts(target: Target, own: TemporaryStack): P
 
 /** Changes some contacts, so that there are events to copy. */
 async function changeContacts(target: Target): Promise<void> {
-  const { contacts } = await callApi(target, "GET", "contacts?limit=200&orderBy=id&minimal=1");
+  const { contacts } = await callApi(target, "GET", `contacts?limit=${BATCH}&orderBy=id&minimal=1`);
   const items = Object.values(contacts as Record<string, { id: number }>).map(({ id }) => ({
     id,
     position: `Serial ${Date.now() % 10_000}`,
@@ -86,16 +100,48 @@ async function changeContacts(target: Target): Promise<void> {
   await callApi(target, "PATCH", "contacts/batch/edit", items);
 }
 
+/** Makes contacts that are in the segment of a campaign: their events, and those of their membership, wait for it. */
+async function makeMembers(target: Target, client: Client): Promise<void> {
+  for (let made = 0; made < EVENTS; made += BATCH) {
+    const items = Array.from({ length: BATCH }, (_, index) => ({
+      email: `serial-${made + index}@example.com`,
+      city: CITY,
+    }));
+    await callApi(target, "POST", "contacts/batch/new", items);
+  }
+  const members =
+    "select count(*) from contact.segment_contacts m join contact.contacts c on c.id = m.contact_id";
+  await until(async () => (await count(client, `${members} where c.city = '${CITY}'`)) === EVENTS);
+  await until(async () => (await count(client, "select count(*) from contact.outbox_waiting")) === 0);
+}
+
+/** Each writer commits changes of the same total, one after the other. */
+async function changesOfOneTotal(databaseUrl: string): Promise<number> {
+  const startedAt = performance.now();
+  const write = async () => {
+    const client = new Client({ connectionString: databaseUrl });
+    await client.connect();
+    try {
+      for (let change = 0; change < EVENTS / WRITERS; change += 1)
+        await client.query("insert into contact.totals (of, key, change) values ('serial', 0, 1)");
+    } finally {
+      await client.end();
+    }
+  };
+  await Promise.all(Array.from({ length: WRITERS }, write));
+  return perSecondSince(startedAt);
+}
+
 /** Writes the events of the latest changes into the outbox again and again, each as a new event. */
 async function copyEvents(client: Client): Promise<void> {
   await client.query(
     `with latest as (
        select subject, aggregate_id, aggregate_version, payload, actor from contact.outbox
-       where subject = 'tidings.contact.contact.updated' order by id desc limit 200),
+       where subject = 'tidings.contact.contact.updated' order by id desc limit ${BATCH}),
      copied as (
        insert into contact.outbox (subject, aggregate_id, aggregate_version, payload, actor, published_at)
        select l.subject, l.aggregate_id, l.aggregate_version, l.payload, l.actor, now()
-       from latest l, generate_series(1, $1 / 200) returning id)
+       from latest l, generate_series(1, $1 / ${BATCH}) returning id)
      insert into contact.outbox_waiting (id) select id from copied`,
     [EVENTS],
   );

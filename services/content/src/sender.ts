@@ -22,6 +22,7 @@ import { addBroadcast, broadcastJobs } from "./send/broadcast.ts";
 import type { WrittenSend } from "./send/compose-send.ts";
 import { type MessageSenderOptions, messagePreparer } from "./send/hand-over.ts";
 import { type MailParts, mailParts, SENDS_CHOSEN } from "./send/mail-parts.ts";
+import { addressNoter } from "./send/note-address.ts";
 import { recordSends } from "./send/record-sends.ts";
 import { refusalJobs } from "./send/refusals.ts";
 import { type RunSendsOptions, type SendLane, startLane } from "./send/run-sends.ts";
@@ -160,13 +161,17 @@ function startTextLanes(
   { kind, ask }: TextSending,
   { transport, write }: TextWay,
 ) {
+  const noteAddress = addressNoter(database, kind.channel.table);
   const options: RunSendsOptions<TextSend> = {
     ...{ database, log, connections: TEXTS_AT_ONCE, stopLimitMs: stopLimits(config).mails },
     prepare: messagePreparer({
       log,
       write,
       handOver: transport.handOver,
-      ask: ({ contactId, isMobile }) => ask(contactId, isMobile),
+      async ask(send, address) {
+        await noteAddress(send, address);
+        return ask(send.contactId, send.isMobile);
+      },
       // Limits of what a contact gets hold back each message (engines.md 9.1).
       isBulk: () => true,
     }),
@@ -184,6 +189,7 @@ function startMailLanes(
   const { MAIL_RATE: rate, MAIL_DOMAIN_RATES: domainRates } = config;
   const rates = openMailRates({ database, log, rate, domainRates });
   const { links } = rendering;
+  const noteAddress = addressNoter(database, "sends");
   const marks = marksOf(config.MAIL_CALLBACKS);
   const start = <S extends Claimed & { address: string | undefined }>(
     lane: SendLane<S>,
@@ -208,8 +214,11 @@ function startMailLanes(
       lane,
       {
         write: (send) => writeSend({ database, render, attachmentsOf, links, marks, from, dkimKeys }, send),
-        ask: ({ contactId, emailId, isBulk }, address) =>
-          askContactable("email", contactId, isBulk ? emailId : undefined, address),
+        async ask(send, address) {
+          const { contactId, emailId, isBulk } = send;
+          await noteAddress(send, address);
+          return askContactable("email", contactId, isBulk ? emailId : undefined, address);
+        },
         isBulk: (send) => send.isBulk,
       },
       (results) => recordSends({ database, outbox, wake }, results),

@@ -5,6 +5,7 @@ import type { Claimed } from "@tidings/jobs/queue";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { keepAddressRefusal } from "./address-refusals.ts";
+import { addressNoter } from "./note-address.ts";
 import { keepRefusals, type Refusal, RefusalReason } from "./refusals.ts";
 import { directLane, type Send } from "./send-queue.ts";
 
@@ -39,8 +40,15 @@ const keep = (contactId: number, reason: Refusal["reason"] = RefusalReason.UNSUB
     ]),
   );
 
+interface Addresses {
+  /** The address that was chosen. */
+  address?: string;
+  /** The address that the mail was written to, where none was chosen. */
+  noted?: string;
+}
+
 /** Does a direct send to a contact begin? */
-async function begins(contactId: number, address?: string): Promise<boolean> {
+async function begins(contactId: number, { address, noted }: Addresses = {}): Promise<boolean> {
   const [row] = await rows(
     `insert into content.sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, address)
      values (gen_random_uuid(), 1, 1, 1, ${contactId}, ${contactId}, gen_random_uuid()::text, 0, ${address ? `'${address}'` : "null"}) returning id::text`,
@@ -48,6 +56,7 @@ async function begins(contactId: number, address?: string): Promise<boolean> {
   const claimed: Claimed = {
     ...{ id: String(row?.id), leaseToken: 0, group: 1, attempts: 0, isOrdered: false, isFailing: false },
   };
+  if (noted !== undefined) await addressNoter(database, "sends")({ ...claimed, address }, noted);
   return (await directLane.starts.begin(database, [claimed as Send])).size === 1;
 }
 
@@ -82,20 +91,29 @@ test("an unsubscribe of an erased contact is kept for nobody", async () => {
 
 test("an unsubscribe holds for another contact with the same address, until its contact takes it back or is erased", async () => {
   const [twin, stranger] = [11, 12];
-  await begins(SURVIVOR, "Ada@example.org");
-  assert.equal(await begins(twin, "ada@example.org"), true);
+  await begins(SURVIVOR, { address: "Ada@example.org" });
+  assert.equal(await begins(twin, { address: "ada@example.org" }), true);
   await keep(SURVIVOR);
-  assert.equal(await begins(twin, "ADA@example.org"), false);
-  assert.equal(await begins(stranger, "grace@example.org"), true);
+  assert.equal(await begins(twin, { address: "ADA@example.org" }), false);
+  assert.equal(await begins(stranger, { address: "grace@example.org" }), true);
   await keep(SURVIVOR, RefusalReason.NONE);
-  assert.equal(await begins(twin, "ada@example.org"), true);
+  assert.equal(await begins(twin, { address: "ada@example.org" }), true);
+});
+
+test("an unsubscribe holds for a direct send to another contact with the same address, which its mail was just written to", async () => {
+  const twin = 14;
+  await begins(SURVIVOR, { address: "eve@example.org" });
+  assert.equal(await begins(twin, { noted: "Eve@example.org" }), true);
+  await keep(SURVIVOR);
+  assert.equal(await begins(twin, { noted: "Eve@example.org" }), false);
+  await keep(SURVIVOR, RefusalReason.NONE);
 });
 
 test("an address that a reader refused who is no contact here is not written to", async () => {
   await database.transaction(backgroundDeadline(), async (transaction) =>
     keepAddressRefusal(transaction, { address: "Former@example.org", comments: "User unsubscribed." }),
   );
-  assert.equal(await begins(13, "former@EXAMPLE.org"), false);
+  assert.equal(await begins(13, { address: "former@EXAMPLE.org" }), false);
   const [job, ...more] = await rows(
     "select payload ->> 'address' as address from content.jobs where kind = 'address_refusal'",
   );
