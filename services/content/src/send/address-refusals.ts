@@ -9,7 +9,7 @@ import { serviceActor } from "@tidings/rpc/actor";
 import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { contactCommander } from "../visit/contact-command.ts";
-import { KEPT_SECONDS, RefusalReason } from "./refusals.ts";
+import { KEPT_SECONDS, RefusalReason, unheard } from "./refusals.ts";
 import { addressHash } from "./refused-addresses.ts";
 
 /** An address whose reader said no; its contacts are not known here. */
@@ -33,6 +33,8 @@ const endStatement = prepared(
   `delete from refused_addresses where channel = '${CHANNEL}' and address_hash = ${addressHash("$1")} and contact_id = ${NOBODY}`,
 );
 const jobs = jobsOf("address_refusal");
+/** SQL: rows that are refused addresses which were not passed on yet, also those that were given up. */
+export const ADDRESSES_UNHEARD = unheard(jobs.kind);
 
 /** Keeps that nobody wants emails at an address. Sends obey it with this transaction; a job passes it on to the contact service. */
 export function keepAddressRefusal(transaction: Transaction, said: Pick<Task, "address" | "comments">): void {

@@ -42,6 +42,11 @@ export function refusesChannel(contactId: string, channel: string): string {
   return `exists (select from send_refusals r where r.contact_id in ${idsByFate(contactId)} and r.channel = '${channel}')`;
 }
 
+/** SQL: rows of refusals that jobs of a kind have not passed on yet. */
+export function unheard(kind: string): string {
+  return `jobs where kind = '${kind}' and payload -> 'isPassedOn' is null order by key`;
+}
+
 const addressIn = (table: string, channel: string) =>
   `(select s.address from ${table} s where k.channel = '${channel}' and s.contact_id = k.contact_id and s.address is not null order by s.id desc limit 1)`;
 /** A no is also one of the address that the contact got its latest message at: of other contacts that have it. */
@@ -71,7 +76,7 @@ const dropStatement = prepared(
 );
 const jobs = jobsOf("send_refusal");
 /** SQL: rows that are words of contacts which were not passed on yet, also those that were given up. */
-export const REFUSALS_UNHEARD = `jobs where kind = '${jobs.kind}' and payload -> 'isPassedOn' is null order by key`;
+export const REFUSALS_UNHEARD = unheard(jobs.kind);
 /** A refusal of the same contact, as it is now, stays while it has a job of its own. */
 const IS_OVER = `r.contact_id in ${idsByFate("$1::integer")} and r.channel = $2
   and not exists (select from jobs j where j.kind = '${jobs.kind}' and j.key = r.channel || ':' || r.contact_id and j.key <> $3)`;

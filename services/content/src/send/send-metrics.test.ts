@@ -5,6 +5,7 @@ import { pagesRead } from "@tidings/database/testing/pages-read";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { noticeLane } from "../notice/notice-queue.ts";
+import { keepAddressRefusal } from "./address-refusals.ts";
 import { keepRefusals, RefusalReason } from "./refusals.ts";
 import { sendsSource } from "./send-metrics.ts";
 import { bulkLane, directLane } from "./send-queue.ts";
@@ -94,7 +95,10 @@ test("an unsubscribe is counted until the contact service has it", async () => {
       },
     ]),
   );
-  assert.equal((await read()).send_refusals_waiting, 1);
+  await database.transaction(backgroundDeadline(), async (transaction) =>
+    keepAddressRefusal(transaction, { address: "former@example.org", comments: "User unsubscribed." }),
+  );
+  assert.equal((await read()).send_refusals_waiting, 2);
   await run(`update jobs set payload = payload || '{"isPassedOn": true}'`);
   assert.equal((await read()).send_refusals_waiting, 0);
 });

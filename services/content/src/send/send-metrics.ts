@@ -4,6 +4,7 @@ import type { HandOver, MailTransport } from "@tidings/mail/mail-transport";
 import type { Reading, Source } from "@tidings/runtime/scrape";
 import { Counter, Gauge } from "prom-client";
 import { HELD_BACK } from "../rate/learned-rates.ts";
+import { ADDRESSES_UNHEARD } from "./address-refusals.ts";
 import { REFUSALS_UNHEARD } from "./refusals.ts";
 import { ARE_HELD } from "./send-permits.ts";
 
@@ -40,7 +41,7 @@ const held = new Gauge({
 });
 const unheard = new Gauge({
   name: "tidings_send_refusals_waiting",
-  help: "Unsubscribes, bounces and their withdrawals that the contact service does not have yet, counted to 10000",
+  help: "Unsubscribes, bounces and their withdrawals, and refused addresses, that the contact service does not have yet, counted to 10000",
 });
 const heldBack = new Gauge({
   name: "tidings_mail_domains_held_back",
@@ -80,7 +81,7 @@ const countStatement = prepared(
        + ${count("notification_sends where state = 'unknown' order by id")} as unknown,
      ${count("broadcasts where is_paused and finished_at is null order by family_id")} as paused,
      ${ARE_HELD}::integer as held,
-     ${count(REFUSALS_UNHEARD)} as unheard,
+     ${count(REFUSALS_UNHEARD)} + ${count(ADDRESSES_UNHEARD)} as unheard,
      ${count(HELD_BACK)} as held_back`,
 );
 
