@@ -1,6 +1,7 @@
 import { type Database, prepared } from "@tidings/database/database";
 import { purgeInSlices } from "@tidings/messaging/purge";
 import type { Log } from "@tidings/runtime/log";
+import { atEachTick } from "@tidings/runtime/tick";
 
 const SLICE = 1_000;
 
@@ -43,16 +44,7 @@ const PERIOD_MS = 10 * 60_000;
 
 /** Purges every ten minutes until it is stopped. Several gateways may do so at once: a row can be deleted only once. */
 export function startPurging(database: Database, log: Log): { stop(): Promise<void> } {
-  let running = Promise.resolve();
-  const timer = setInterval(() => {
-    running = running
-      .then(() => purgeExpired(database))
-      .catch((error) => log.warn({ err: error }, "expired tokens could not be purged"));
-  }, PERIOD_MS).unref();
-  return {
-    stop() {
-      clearInterval(timer);
-      return running;
-    },
-  };
+  const purge = () =>
+    purgeExpired(database).catch((error) => log.warn({ err: error }, "expired tokens could not be purged"));
+  return atEachTick(PERIOD_MS, purge);
 }

@@ -10,6 +10,7 @@ import { amongThemselves } from "@tidings/runtime/alone";
 import { coalesce } from "@tidings/runtime/coalesce";
 import type { Log } from "@tidings/runtime/log";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
+import { atEachTick } from "@tidings/runtime/tick";
 import { openBytes, sealBytes } from "@tidings/secrets/aes-gcm";
 import { Counter } from "prom-client";
 
@@ -229,12 +230,10 @@ const FORGET_EVERY_MS = 3_600_000;
 const forgetStatement = prepared("kept_answers_forget", "select forget_kept_answers()");
 
 /** Empties the partition of tomorrow, which has the answers of two days ago: each hour, in each process. */
-export function startForgettingAnswers(database: Database, log: Log): { stop(): void } {
+export function startForgettingAnswers(database: Database, log: Log): { stop(): Promise<void> } {
   const forget = () =>
-    void database
+    database
       .query(forgetStatement, [], backgroundDeadline())
       .catch((error) => log.warn({ err: error }, "old answers could not be forgotten, later"));
-  forget();
-  const timer = setInterval(forget, FORGET_EVERY_MS);
-  return { stop: () => clearInterval(timer) };
+  return atEachTick(FORGET_EVERY_MS, forget, { atOnce: true });
 }

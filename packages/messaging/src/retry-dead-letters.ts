@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { type Bus, BusUnavailable } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
 import { readLetter } from "@tidings/bus/read-events";
@@ -6,7 +5,7 @@ import type { DurableDefinition } from "@tidings/bus/streams";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { isOutage } from "@tidings/rpc/outage";
-import { untilTick } from "@tidings/runtime/tick";
+import { atEachTick } from "@tidings/runtime/tick";
 import { whatWentWrong } from "./dead-letter.ts";
 
 export interface EventConsumer {
@@ -42,28 +41,15 @@ const failedStatement = prepared(
  */
 export function startRetrying(consumer: EventConsumer): { stop(): Promise<void> } {
   const { bus, durable } = consumer;
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const run = async () => {
-    while (!signal.aborted) {
-      try {
-        while ((await retryDeadLetters(consumer)) === CLAIMED_MAX && !signal.aborted);
-      } catch (error) {
-        bus.log.warn(
-          { err: error, durable: durable.name },
-          "dead letters could not be read, trying again later",
-        );
-      }
-      await pause(untilTick(LOOK_MS), undefined, { signal }).catch(() => undefined); // we are to stop
+  const retryAll = async (signal: AbortSignal) => {
+    try {
+      while ((await retryDeadLetters(consumer)) === CLAIMED_MAX && !signal.aborted);
+    } catch (error) {
+      const fields = { err: error, durable: durable.name };
+      bus.log.warn(fields, "dead letters could not be read, trying again later");
     }
   };
-  const running = run();
-  return {
-    stop() {
-      stopping.abort();
-      return running;
-    },
-  };
+  return atEachTick(LOOK_MS, retryAll, { atOnce: true });
 }
 
 /** One look: how many letters there were to handle. */

@@ -12,14 +12,22 @@ export function untilTick(periodMs: number, nowMs = Date.now()): number {
   return restMs < EARLIEST * periodMs ? restMs + periodMs : restMs;
 }
 
-/** Does `work`, which never rejects, at each tick of a period until it is stopped, which waits for its end. */
-export function atEachTick(periodMs: number, work: () => Promise<unknown>): { stop(): Promise<void> } {
+/**
+ * Does `work`, which never rejects, at each tick of a period until it is stopped, which waits for its end. The signal says that it is.
+ * `atOnce` does it before the first tick, too.
+ */
+export function atEachTick(
+  periodMs: number,
+  work: (signal: AbortSignal) => Promise<unknown>,
+  { atOnce = false } = {},
+): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
   const run = async () => {
+    if (atOnce) await work(signal);
     while (!signal.aborted) {
       await pause(untilTick(periodMs), undefined, { signal }).catch(() => undefined); // we are to stop
-      if (!signal.aborted) await work();
+      if (!signal.aborted) await work(signal);
     }
   };
   const running = run();

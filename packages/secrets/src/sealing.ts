@@ -1,6 +1,7 @@
 import { backgroundDeadline, type Database } from "@tidings/database/database";
 import type { Statement } from "@tidings/database/statement";
 import type { Log } from "@tidings/runtime/log";
+import { atEachTick } from "@tidings/runtime/tick";
 import type { SecretBox } from "./secret-box.ts";
 
 /** A column in which secrets are sealed. */
@@ -40,12 +41,10 @@ export function startSealing(
   database: Database,
   column: SealedColumn,
   { box, log }: { box: SecretBox; log: Log },
-): { stop(): void } {
+): { stop(): Promise<void> } {
   const seal = () =>
-    void sealSecrets(database, column, box).catch((error) =>
+    sealSecrets(database, column, box).catch((error) =>
       log.warn({ err: error }, "secrets could not be sealed"),
     );
-  seal();
-  const timer = setInterval(seal, INTERVAL_MS);
-  return { stop: () => clearInterval(timer) };
+  return atEachTick(INTERVAL_MS, seal, { atOnce: true });
 }

@@ -3,6 +3,7 @@ import { startWork, type Worker } from "@tidings/jobs/work";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
+import { atEachTick } from "@tidings/runtime/tick";
 import { type AttemptOptions, attempt } from "./attempt.ts";
 import { deliveriesSource } from "./backlog.ts";
 import { giveDeferred } from "./deferral.ts";
@@ -64,19 +65,18 @@ export function startDelivering(options: DeliverOptions): Worker {
     inFlightMax: IN_FLIGHT_MAX,
   });
   // A process may have died between recording a result and giving its webhook more deliveries.
-  const sweep = setInterval(() => {
+  const sweep = atEachTick(POLL_MS, () =>
     giveDeferred(database).then(
       (isGiven) => isGiven && worker.nudge(),
       (error) => log.warn({ err: error }, "deferred deliveries could not be made"),
-    );
-  }, POLL_MS);
+    ),
+  );
   const unwatch = addSource(deliveriesSource(database));
   return {
     ...worker,
-    stop() {
-      clearInterval(sweep);
+    async stop() {
       unwatch();
-      return worker.stop();
+      await Promise.all([sweep.stop(), worker.stop()]);
     },
   };
 }

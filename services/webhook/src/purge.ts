@@ -1,6 +1,7 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { purgeInSlices } from "@tidings/messaging/purge";
 import type { Log } from "@tidings/runtime/log";
+import { atEachTick } from "@tidings/runtime/tick";
 
 const INTERVAL_MS = 60_000;
 const SLICE = 1_000;
@@ -82,14 +83,10 @@ export async function purgeDeliveries(database: Database): Promise<void> {
 }
 
 /** Purges now and every minute. */
-export function startPurging(database: Database, log: Log): { stop(): void } {
+export function startPurging(database: Database, log: Log): { stop(): Promise<void> } {
   const purge = () =>
-    void purgeDeliveries(database).catch((error) =>
-      log.warn({ err: error }, "deliveries could not be purged"),
-    );
-  purge();
-  const timer = setInterval(purge, INTERVAL_MS);
-  return { stop: () => clearInterval(timer) };
+    purgeDeliveries(database).catch((error) => log.warn({ err: error }, "deliveries could not be purged"));
+  return atEachTick(INTERVAL_MS, purge, { atOnce: true });
 }
 
 /** Removes what belongs to deleted webhooks, in slices: a backlog may be long. */

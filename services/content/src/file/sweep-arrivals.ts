@@ -1,17 +1,16 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "@tidings/runtime/log";
+import { atEachTick } from "@tidings/runtime/tick";
 
 const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /** Takes away uploads that broke off a day ago, now and every hour. The folder is this machine's: each replica has its own. */
-export function startSweepingArrivals(folder: string, log: Log): { stop(): void } {
+export function startSweepingArrivals(folder: string, log: Log): { stop(): Promise<void> } {
   const sweep = () =>
-    void sweepArrivals(folder).catch((error) => log.warn({ err: error }, "arrivals could not be swept"));
-  sweep();
-  const timer = setInterval(sweep, INTERVAL_MS);
-  return { stop: () => clearInterval(timer) };
+    sweepArrivals(folder).catch((error) => log.warn({ err: error }, "arrivals could not be swept"));
+  return atEachTick(INTERVAL_MS, sweep, { atOnce: true });
 }
 
 export async function sweepArrivals(folder: string, now = new Date()): Promise<void> {

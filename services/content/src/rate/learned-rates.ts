@@ -1,9 +1,8 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { coalesce } from "@tidings/runtime/coalesce";
 import type { Log } from "@tidings/runtime/log";
-import { untilTick } from "@tidings/runtime/tick";
+import { atEachTick } from "@tidings/runtime/tick";
 import { afterRefusal, IS_WELL, isWell, type LearnedRate, rateAt } from "./learned-rate.ts";
 
 /** SQL of a migration: rates that were learned from refusals, by domain; that of the server has the name `*`. */
@@ -69,7 +68,6 @@ const readStatement = prepared(
 
 /** Rates that the replicas learn from refusals. Each of them reads what the others learned every 5 seconds. */
 export function openLearnedRates(database: Database, log: Log): LearnedRates {
-  const stopping = new AbortController();
   let rates = new Map<string, LearnedRate>();
 
   const record = coalesce(async (refusals: RefusedDomain[]) => {
@@ -77,18 +75,14 @@ export function openLearnedRates(database: Database, log: Log): LearnedRates {
     for (const [domain, learned] of kept) rates.set(domain, learned);
   });
   const poll = async () => {
-    const { signal } = stopping;
-    while (!signal.aborted) {
-      try {
-        const rows = await database.query(readStatement, [], backgroundDeadline());
-        rates = new Map(rows.map(learnedOf));
-      } catch (error) {
-        log.warn({ err: error }, "rates that were learned could not be read, trying again");
-      }
-      await pause(untilTick(POLL_MS), undefined, { signal }).catch(() => undefined); // we are to stop
+    try {
+      const rows = await database.query(readStatement, [], backgroundDeadline());
+      rates = new Map(rows.map(learnedOf));
+    } catch (error) {
+      log.warn({ err: error }, "rates that were learned could not be read, trying again");
     }
   };
-  void poll();
+  const { stop } = atEachTick(POLL_MS, poll, { atOnce: true });
   return {
     rateOf(domain) {
       const learned = rates.get(domain);
@@ -102,7 +96,7 @@ export function openLearnedRates(database: Database, log: Log): LearnedRates {
         log.warn({ err: error }, "a rate that was learned could not be kept"),
       );
     },
-    stop: () => stopping.abort(),
+    stop,
   };
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
 import { timestampFromText } from "@tidings/database/timestamp";
@@ -7,7 +6,7 @@ import type { TrackedSiteService } from "@tidings/proto/tidings/content/v1/track
 import type { Handlers } from "@tidings/rpc/definition";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
-import { untilTick } from "@tidings/runtime/tick";
+import { atEachTick } from "@tidings/runtime/tick";
 import type { VisitFact } from "./visit-fact.ts";
 
 /** Counts of the sites whose pages report their views. */
@@ -65,14 +64,7 @@ export function trackedSites(database: Database, log: Log): TrackedSites {
       if (!isOutage(error)) log.warn({ err: error }, "counts of tracked sites could not be stored");
     }
   };
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const working = (async () => {
-    while (!signal.aborted) {
-      await pause(untilTick(STORE_MS), undefined, { signal }).catch(() => undefined); // we are to stop
-      await store();
-    }
-  })();
+  const storing = atEachTick(STORE_MS, store);
   return {
     noteHit(host, { verdict, device, at }) {
       const counts = countsOf(host);
@@ -88,8 +80,8 @@ export function trackedSites(database: Database, log: Log): TrackedSites {
       }
     },
     async stop() {
-      stopping.abort();
-      await working;
+      await storing.stop();
+      await store();
     },
   };
 }
