@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "@tidings/testkit/eventually";
+import { judgedIn } from "./judged.ts";
 import { startMailingStack } from "./mailing-stack.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
 import { uploader } from "./uploader.ts";
@@ -13,8 +13,7 @@ const { api, baseUrl, publicUrl, made, query } = stack;
 const { host } = new URL(publicUrl);
 const browser = (agent = BROWSER) => visitor(baseUrl, { host, agent });
 
-/** Clicks in mails that nobody has read wait for 10 s. */
-const JUDGED = { timeoutMs: 25_000, intervalMs: 200 };
+const judged = judgedIn(stack);
 const GMAIL = "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)";
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
@@ -65,10 +64,10 @@ test("a person's download by a link of a mail marks the mail read; a scanner's c
   await browser("Barracuda Sentinel (EE)").ask(linkOf(bot));
   const row = { asset_id: asset.id, email_id: email.id, source: "email", source_id: email.id };
   assert.deepEqual(await sendOf(lone), [false, 0, 0]);
-  await eventually(async () => {
+  await judged(async () => {
     assert.deepEqual(await sendOf(lone), [true, 1, 0]);
     assert.deepEqual(await sendOf(scanned), [false, 0, 2]);
-  }, JUDGED);
+  });
   assert.deepEqual(
     [await sendOf(read), await sendOf(bot)],
     [
@@ -100,6 +99,6 @@ test("a file that is not published is refused, and its link proves that the mail
   await api("PATCH", `assets/${asset.id}/edit`, { isPublished: false });
   const before = await counts();
   assert.equal((await browser().ask(linkOf(mail))).status, 401);
-  await eventually(async () => assert.deepEqual(await sendOf(mail), [true, 1, 0]), JUDGED);
+  await judged(async () => assert.deepEqual(await sendOf(mail), [true, 1, 0]));
   assert.deepEqual(await counts(), before);
 });

@@ -5,6 +5,7 @@ import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import type { BrowserContext, FrameLocator, Page } from "playwright-core";
 import { axeViolations } from "./axe.ts";
 import { signIn, startBrowser, takeScreenshot, withPage } from "./browser.ts";
+import { judgedIn } from "./judged.ts";
 import { ONE_CLICK } from "./unsubscribe-link.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { BROWSER, visitor } from "./visitor.ts";
@@ -36,8 +37,7 @@ const { host } = new URL(publicUrl);
 type Any = any;
 const visit = (work: (page: Page, context: BrowserContext) => Promise<void>, options = {}) =>
   withPage(browser, { userAgent: BROWSER, viewport: { width: 320, height: 700 }, ...options }, work);
-/** Clicks in mails that nobody has read wait for 10 s. */
-const JUDGED = { timeoutMs: 40_000, intervalMs: 200 };
+const judged = judgedIn(stack);
 
 /** Opens the mail to an address at `/mail`, as an administrator: the frame with its HTML. */
 async function openMail(page: Page, address: string): Promise<FrameLocator> {
@@ -120,7 +120,7 @@ test("a form leads to a mail at /mail, and the tracked link in it to a page that
   });
 
   // Link and page are one click in the mail, which a person made.
-  await eventually(async () => {
+  await judged(async () => {
     const [send] = await query(
       `select is_read, machine_click_count from content.sends where email_id = ${email.id}`,
     );
@@ -136,7 +136,7 @@ test("a form leads to a mail at /mail, and the tracked link in it to a page that
         [guide.id, null, "human"],
       ],
     );
-  }, JUDGED);
+  });
 });
 
 const LINKS = `<html lang="en"><body><p>Hello</p><p><a href="{unsubscribe_url}">What I get</a> <a href="{dnc_url}">Leave</a></p></body></html>`;

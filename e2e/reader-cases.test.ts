@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
+import { judgedIn } from "./judged.ts";
 import { parsed, startMailingStack } from "./mailing-stack.ts";
 import { publishedOn } from "./published.ts";
 import { BROWSER, visitor } from "./visitor.ts";
@@ -151,10 +152,7 @@ test("each recorded case has its verdict", async (t) => {
       for (const [part, agent] of steps) await visitor(baseUrl, { host, agent }).ask(parts[part]);
     }),
   );
-  await eventually(async () => assert.deepEqual(await query("select from content.mail_clicks"), []), {
-    timeoutMs: 40_000,
-    intervalMs: 200,
-  });
+  await judgedIn(stack)(async () => assert.deepEqual(await query("select from content.mail_clicks"), []));
   for (const { name, contactId, isRead, opens, machineOpens, machineClicks } of readers)
     await t.test(name, async () => {
       const [send] = await query(

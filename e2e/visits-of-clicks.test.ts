@@ -3,6 +3,7 @@ import { after, test } from "node:test";
 import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
+import { judgedIn } from "./judged.ts";
 import { publishedOn } from "./published.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
 import { startVisitedStack } from "./visited-stack.ts";
@@ -28,8 +29,7 @@ const browser = (language?: string) => {
 };
 type Browser = ReturnType<typeof browser>;
 
-/** Clicks in mails that nobody has read wait for 10 s. */
-const JUDGED = { timeoutMs: 40_000, intervalMs: 200 };
+const judged = judgedIn(stack);
 let count = 0;
 
 /** A landing page that greets its reader, beside one more. */
@@ -136,11 +136,11 @@ test("a scanner with a browser's agent that follows links to pages of ours becom
   assert.deepEqual([await hitsOfPage(landing), await visitorOf(scanner)], [[], undefined]);
 
   const machine = { contact_id: null, verdict: "machine", verdict_reason: "scanner" };
-  await eventually(async () => {
+  await judged(async () => {
     const unknown = { ...machine, tracking_id: null, is_left: false };
     assert.deepEqual(await hitsOfPage(landing), [unknown]);
     assert.deepEqual(await hitsOfPage(prices), [unknown, unknown]);
-  }, JUDGED);
+  });
   assert.deepEqual(await isReadOf(mail), [[false, 3]]);
   assert.deepEqual(
     [await countsOf(landing), await countsOf(prices)],
@@ -165,7 +165,7 @@ test("a scanner with a browser's agent that follows links to pages of ours becom
   // The address to which the click of a machine led names no reader later, either.
   const seen = await hitsOfPage(landing);
   await browser().ask(landingAddress);
-  await eventually(async () => assert.deepEqual(await hitsOfPage(landing), [...seen, ...seen]), JUDGED);
+  await judged(async () => assert.deepEqual(await hitsOfPage(landing), [...seen, ...seen]));
 });
 
 test("a reader is greeted at once on each page, and the visits count as theirs with their own times once the click is judged", async () => {
@@ -194,10 +194,10 @@ test("a reader is greeted at once on each page, and the visits count as theirs w
     verdict_reason: null,
     tracking_id: deviceOf(reader),
   };
-  await eventually(async () => {
+  await judged(async () => {
     assert.deepEqual(await hitsOfPage(landing), [{ ...own, is_left: true }]);
     assert.deepEqual(await hitsOfPage(prices), [{ ...own, is_left: true }]);
-  }, JUDGED);
+  });
   const zone = `select query ->> 'timezone' as zone from content.page_hits where page_id = ${landing.id}`;
   assert.deepEqual(await query(zone), [{ zone: "Europe/Vienna" }]);
   assert.deepEqual([await countsOf(landing), await shownTo(mail)], [[1, 1], [3]]);
@@ -234,10 +234,10 @@ test("a picture that is seen while a click waits changes nothing for the visits 
   await eventually(async () => assert.deepEqual(await isReadOf(mail), [[true, 0]]));
   assert.match((await reader.ask(`/${prices.alias}`)).text, /Hello Ada/);
   assert.deepEqual(await hitsOfPage(prices), []);
-  await eventually(async () => {
+  await judged(async () => {
     const [hit] = await hitsOfPage(prices);
     assert.deepEqual([hit?.contact_id, hit?.verdict], [mail.contactId, "human"]);
-  }, JUDGED);
+  });
   assert.deepEqual(await query(`select id from contact.contacts where id > ${before?.id}`), []);
 });
 
@@ -248,7 +248,7 @@ test("a link of a mail to a page that leads on to its translation is one click o
   const mail = await mailOf(await emailOf(`{pagelink=${english.id}}`));
   const reader = browser("de");
   await follow(reader, mail.paths.find((path) => path.startsWith(`/${english.alias}`)) ?? "");
-  await eventually(async () => assert.deepEqual(await isReadOf(mail), [[true, 0]]), JUDGED);
+  await judged(async () => assert.deepEqual(await isReadOf(mail), [[true, 0]]));
   const hits = [...(await hitsOfPage(english)), ...(await hitsOfPage(german))];
   assert.deepEqual(
     hits.map(({ contact_id, verdict }) => [contact_id, verdict]),
@@ -280,14 +280,14 @@ test("a reader who sends a form is known by the form at once, and one who takes 
   await follow(leaver, leaving.links[0] ?? "");
   const device = deviceOf(leaver);
   await leaver.hit({ consent: "0" });
-  await eventually(async () => {
+  await judged(async () => {
     const { contact } = (await api("GET", `contacts/${asking.contactId}`)).body as unknown as {
       contact: { fields: { all: { city: string } } };
     };
     assert.equal(contact.fields.all.city, "Graz");
     assert.deepEqual(await isReadOf(leaving), [[true, 0]]);
     assert.deepEqual(await isReadOf(asking), [[true, 0]]);
-  }, JUDGED);
+  });
   assert.deepEqual(await query(`select id from content.page_hits where tracking_id = '${device}'`), []);
   assert.deepEqual(await query(`select id from content.visitor_devices where id = '${device}'`), []);
   assert.deepEqual(

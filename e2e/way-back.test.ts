@@ -5,6 +5,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
 import { axeViolations } from "./axe.ts";
 import { startBrowser } from "./browser.ts";
+import { judgedIn } from "./judged.ts";
 import { publishedOn } from "./published.ts";
 import { scrapeProcess } from "./scrape.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
@@ -30,8 +31,7 @@ const { api, baseUrl, publicUrl, made, query } = stack;
 const { host } = new URL(publicUrl);
 const browser = (agent?: string) => visitor(baseUrl, { host, ...(agent && { agent }) });
 
-/** Clicks in mails that nobody has read wait for 10 s. */
-const JUDGED = { timeoutMs: 25_000, intervalMs: 200 };
+const judged = judgedIn(stack);
 const GMAIL = "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)";
 const APPLE_PRIVACY = "Mozilla/5.0";
 
@@ -99,7 +99,7 @@ test("a person's click marks its mail read once; clicks of scanners, bots and pr
   assert.equal((await browser().ask(tampered)).status, 302);
 
   assert.equal((await sendOf(lone))?.is_read, false);
-  await eventually(async () => {
+  await judged(async () => {
     assert.deepEqual(
       { ...(await sendOf(lone)) },
       {
@@ -111,7 +111,7 @@ test("a person's click marks its mail read once; clicks of scanners, bots and pr
     assert.deepEqual([is_read, machine_open_count, machine_click_count], [false, 1, 2]);
     const settled = await sendOf(unknown);
     assert.deepEqual([settled?.state, settled?.is_read], ["sent", true]);
-  }, JUDGED);
+  });
   const machine = await sendOf(bot);
   assert.deepEqual(
     [machine?.is_read, machine?.machine_open_count, machine?.machine_click_count],
@@ -192,11 +192,11 @@ test("each open by a known device leaves a row with that device; other opens lea
   await eventually(async () => assert.deepEqual(await devicesOf(opened), [{ ...row, opens: 3 }]));
   // The web view of an unread mail waits, with its device.
   await browser().ask(forwarded.view, { headers: { cookie, "x-forwarded-for": "192.0.2.7" } });
-  await eventually(async () => {
+  await judged(async () => {
     assert.deepEqual(await devicesOf(forwarded), [{ ...row, opens: 1 }]);
     const [device] = await devicesOf(clicked);
     assert.deepEqual([device?.contact_id, device?.opens], [clicked.contactId, 1]);
-  }, JUDGED);
+  });
   const events = await publishedOn(stack, "tidings.content.email_device.opened", EmailOpenDevicesSchema);
   const published = events.flatMap(({ devices }) => devices).filter((device) => device.deviceId === deviceId);
   assert.deepEqual(
