@@ -68,7 +68,7 @@ export async function measureSerialParts(target: Target, own: TemporaryStack): P
     const fanOut = await drained("webhook-fan-out", ["webhook"]);
     await makeMembers(target, client);
     signal(["contact"], "SIGSTOP");
-    const projection = await drained("campaign-contact", ["campaign"]);
+    const projection = await drained("campaign-projection-contact", ["campaign"]);
     const ofOneTotal = await changesOfOneTotal(own.postgres.url);
     signal([...STOPPABLE, "contact"], "SIGCONT");
     await callApi(target, "DELETE", `hooks/${webhook.id}/delete`);
