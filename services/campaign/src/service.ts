@@ -42,6 +42,7 @@ export function openCampaignService(foundation: Foundation<CampaignConfig>): Par
       implementResource(PointGroupService, context),
       ...pointServices(context),
     ],
+    sharedWrites: [StageService.method.createStage, PointGroupService.method.createPointGroup],
     jobs: memberWork({ database, outbox, log }),
     snapshots: [StageSchema, PointGroupSchema, PointTriggerSchema].map((schema) =>
       resourceSnapshots(database, schema),

@@ -3,7 +3,11 @@ import type { FactSource } from "@tidings/messaging/facts";
 import { segments } from "@tidings/projection/segments";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
+import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
 import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
+import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
+import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
+import { TweetService } from "@tidings/proto/tidings/content/v1/tweet_service";
 import { resourceSnapshots } from "@tidings/resource/snapshots";
 import { serveHttp } from "@tidings/runtime/http-server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
@@ -43,6 +47,13 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const web = await serveHttp(address, webApp({ log, ...files.routes, visitors }));
   return {
     services: implementations(foundation, shared, modules),
+    // Creations that change nothing which another one reads.
+    sharedWrites: [
+      FocusItemService.method.createFocusItem,
+      MarketingMessageService.method.createMarketingMessage,
+      NotificationService.method.createNotification,
+      TweetService.method.createTweet,
+    ],
     ports: { web: web.port },
     work: {
       ...forms.work,
