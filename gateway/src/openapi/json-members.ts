@@ -27,10 +27,13 @@ const OWNER: Schema = closed({
   modifiedByUser: { type: "null" },
 });
 
+/** The actions that are allowed, by permission. */
+const PERMISSIONS: Schema = { type: ["object", "array", "null"], additionalProperties: arrayOf(TEXT) };
+
 /** The role of a user. */
 const ROLE: Schema = {
   ...closed({
-    ...{ id: COUNT, name: TEXT, description: TEXT_OR_NULL, isAdmin: SWITCH, rawPermissions: OBJECT_OR_LIST },
+    ...{ id: COUNT, name: TEXT, description: TEXT_OR_NULL, isAdmin: SWITCH, rawPermissions: PERMISSIONS },
     ...{ createdByUser: TEXT_OR_NULL, modifiedByUser: TEXT_OR_NULL },
   }),
   examples: [
@@ -128,7 +131,7 @@ export const jsonMembers: Record<string, Schema> = {
   "PointAction.properties": OBJECT_OR_LIST,
   "PointTriggerEvent.properties": OBJECT_OR_LIST,
   "Role.permissions": OBJECT_OR_LIST,
-  "Role.rawPermissions": OBJECT_OR_LIST,
+  "Role.rawPermissions": PERMISSIONS,
   "Segment.filters": arrayOf(FILTER),
   "Send.openDetails": arrayOf(closed({ datetime: TEXT, useragent: TEXT, inBrowser: { type: "boolean" } })),
   "Submission.files": OBJECT,
@@ -143,6 +146,7 @@ export const jsonMembers: Record<string, Schema> = {
 
 /** The same where more may be sent than is answered. */
 export const sentJson: Record<string, Schema> = {
+  "Role.rawPermissions": OBJECT_OR_LIST,
   "User.role": orNull({ type: ["object", "integer"] }),
   "Contact.doNotContact": arrayOf(OBJECT),
   "Contact.stage": orNull(OBJECT),

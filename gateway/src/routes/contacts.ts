@@ -13,7 +13,16 @@ import { type Answer, messageAnswer, SUCCESS, textAnswer } from "../route/answer
 import { objectBody } from "../route/body-form.ts";
 import { entityId, id, notPoints, POINTS, word } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, closed, SWITCH, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
+import {
+  arrayOf,
+  COUNT,
+  closed,
+  type Schema,
+  SWITCH,
+  TEXT,
+  TEXT_OR_NULL,
+  WHOLE_NUMBER,
+} from "../route/schema.ts";
 import { oldPath } from "./old-paths.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
@@ -55,6 +64,21 @@ const REMOVED: Answer<Removal> = {
   },
 };
 
+const LISTED_FIELD = closed({
+  ...{ id: COUNT, label: TEXT, alias: TEXT, type: TEXT, group: TEXT, order: WHOLE_NUMBER, object: TEXT },
+});
+
+/** A company with the columns of its table, all as text; with these alone where the caller does not see it. */
+const LISTED_COMPANY: Schema = {
+  type: "object",
+  properties: {
+    ...{ company_id: TEXT, id: TEXT, companyname: TEXT_OR_NULL, date_associated: TEXT_OR_NULL },
+    is_primary: { enum: ["0", "1"] },
+  },
+  required: ["company_id", "companyname", "is_primary"],
+  additionalProperties: TEXT_OR_NULL,
+};
+
 /** Null while the contact has no points in the group. */
 const SCORE: Answer<GroupScore | undefined> = {
   statuses: [200],
@@ -74,7 +98,7 @@ export function contactRoutes(context: RoutesContext): Route[] {
       summary: "List the fields of contacts",
       rpc: rpc.listContactFields,
       operation: "listFieldsForContacts",
-      answer: textAnswer(() => ({ type: "object", additionalProperties: { type: "object" } })),
+      answer: textAnswer(() => ({ type: "object", additionalProperties: LISTED_FIELD })),
       async handle({ options }) {
         const { fields } = await contacts.listContactFields({}, options);
         return Buffer.from(fields).toString();
@@ -108,7 +132,7 @@ export function contactRoutes(context: RoutesContext): Route[] {
       summary: "List the companies of a contact",
       rpc: rpc.listContactCompanies,
       parameters: { id: viewed },
-      answer: textAnswer(() => closed({ total: WHOLE_NUMBER, companies: arrayOf({ type: "object" }) })),
+      answer: textAnswer(() => closed({ total: WHOLE_NUMBER, companies: arrayOf(LISTED_COMPANY) })),
       async handle({ parameters, options }) {
         const { companies, totalSize } = await contacts.listContactCompanies(parameters, options);
         return `{"total":${totalSize},"companies":${Buffer.from(companies).toString()}}`;
