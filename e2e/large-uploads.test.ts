@@ -12,9 +12,9 @@ import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 import { authorizationOf } from "./uploader.ts";
 
 const MEGABYTE = 1024 * 1024;
-const SIZE = 200 * MEGABYTE;
+const SIZE = 400 * MEGABYTE;
 /** The most memory that a process may gain during an upload: half of the upload would mean that it is held. */
-const GROWTH_MAX = 100 * MEGABYTE;
+const GROWTH_MAX = SIZE / 2;
 
 const stack = await startTestStack({ env: { content: { UPLOAD_BYTES_MAX: String(2 * SIZE) } } });
 after(() => stack.stop());
@@ -50,7 +50,7 @@ async function upload(size: number): Promise<string> {
   return answered;
 }
 
-test("an upload of 200 MB goes through both processes and is held by neither", async () => {
+test("an upload of 400 MB goes through both processes and is held by neither", async () => {
   // Modules that are loaded with the first upload have nothing to do with its size.
   await upload(2 * MEGABYTE);
   const names = ["gateway", "content"];
