@@ -203,7 +203,8 @@ test("each open by a known device leaves a row with that device; other opens lea
     published.map(({ contactId, ip }) => [contactId, ip]),
     Array(4).fill([owner, "192.0.2.7"]),
   );
-  // Rows go with the contact of the device.
+  // Rows go with the contact of the device, which is made a moment after its first visit.
+  await eventually(async () => assert.equal((await api("GET", `contacts/${owner}`)).status, 200));
   assert.equal((await api("DELETE", `contacts/${owner}/delete`)).status, 200);
   await eventually(async () =>
     assert.deepEqual([await devicesOf(opened), await devicesOf(forwarded)], [[], []]),
