@@ -1,3 +1,4 @@
+import { isObject, membersOf } from "@tidings/resource/json-member";
 import { standardOf } from "@tidings/rpc/standard";
 import { resources } from "../resources.ts";
 import type { Schema } from "../route/schema.ts";
@@ -89,7 +90,7 @@ function entityOf(schema: Schema, place: Place): unknown {
     value === undefined ? [] : [[member, value] as const],
   );
   const sent = place.within === undefined ? BODIES.get(message) : place.sent;
-  const values = { ...Object.fromEntries(initial), ...(isObject(sent) && sent) };
+  const values = { ...Object.fromEntries(initial), ...membersOf(sent) };
   return exampleOf(targetOf(schema, place), { ...place, sent: values, within: message });
 }
 
@@ -128,7 +129,7 @@ function objectOf({ properties, required, patternProperties }: Schema, place: Pl
   const members = (properties ?? {}) as Members;
   const always = (required ?? []) as string[];
   const names = always.length > 0 ? always : Object.keys(members);
-  const sent = isObject(place.sent) ? place.sent : {};
+  const sent = membersOf(place.sent);
   return Object.fromEntries(
     names.map((name) => [name, exampleOf(members[name] ?? {}, { ...place, name, sent: sent[name] })]),
   );
@@ -192,8 +193,4 @@ function isOf(type: string, value: unknown): boolean {
   if (type === "integer") return Number.isInteger(value);
   if (type === "null") return value === null;
   return type === "object" ? isObject(value) : typeof value === type;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
