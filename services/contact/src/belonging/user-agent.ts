@@ -3,6 +3,7 @@ import { joined, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import type { Call } from "@tidings/rpc/call";
+import { LRUCache } from "lru-cache";
 import UAParser from "ua-parser-js";
 import type { ContactContext } from "../contact/save.ts";
 import { deviceRepository } from "./device.ts";
@@ -71,10 +72,7 @@ export async function noteDevices(
   );
 }
 
-function rowOf(
-  { contactId, device: seen }: { contactId: number; device: NonNullable<ReturnType<typeof deviceOf>> },
-  position: number,
-) {
+function rowOf({ contactId, device: seen }: { contactId: number; device: SeenDevice }, position: number) {
   const { device, deviceBrand, deviceModel, deviceOsName, deviceOsVersion } = seen;
   return {
     position,
@@ -88,10 +86,21 @@ function rowOf(
 }
 
 const AGENT_LENGTH_MAX = 1_000;
+const KNOWN_MAX = 1_000;
+/** Most visitors have one of few browsers: to read its name takes longer than all else of a visit here. */
+const known = new LRUCache<string, { device: SeenDevice | undefined }>({ max: KNOWN_MAX });
+
+type SeenDevice = NonNullable<ReturnType<typeof readAgent>>;
 
 /** The kind, make and system of the device that sent this User-Agent; undefined where it names no system. */
-export function deviceOf(userAgent: string) {
+export function deviceOf(userAgent: string): SeenDevice | undefined {
   const agent = userAgent.slice(0, AGENT_LENGTH_MAX);
+  const { device } = known.get(agent) ?? { device: readAgent(agent) };
+  known.set(agent, { device });
+  return device;
+}
+
+function readAgent(agent: string) {
   const { device, os, cpu } = UAParser(agent);
   if (!os.name) return undefined;
   const shortName = OS_SHORT_NAMES.get(os.name);

@@ -1,9 +1,10 @@
 import { backgroundDeadline, type Database, prepared, queryable } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf } from "@tidings/jobs/jobs";
 import type { Outcome } from "@tidings/jobs/outcome";
 import { isLastAttempt, type JobOptions } from "@tidings/jobs/run-jobs";
-import type { Outbox } from "@tidings/messaging/outbox";
+import type { DomainEvent, Outbox } from "@tidings/messaging/outbox";
 import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
 import { jsonBytes } from "@tidings/resource/json-member";
@@ -20,8 +21,8 @@ import { type ActionOutcome, failedOutcome, recordOutcome } from "./action-outco
 import { withoutBrowser } from "./came-by.ts";
 import { carryOutAction, NOTICES, SEND_EMAIL } from "./carry-out-action.ts";
 import { emailContact } from "./email-contact.ts";
+import { formSubmitted, submittedRow } from "./form-submitted.ts";
 import { noticesOfAction } from "./notices-of-action.ts";
-import { publishSubmission, submittedRow } from "./publish-submission.ts";
 import { readForm } from "./read-form.ts";
 import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
@@ -168,7 +169,12 @@ export function identificationOf({
 
 async function work(options: FollowOptions, transaction: Transaction, { payload }: Job): Promise<Outcome> {
   const task = payload as unknown as Task;
-  const form = await readForm(transaction, task.formId);
+  // One trip to the database.
+  const [form, row, seen] = await Promise.all([
+    readForm(transaction, task.formId),
+    submittedRow(transaction, task),
+    task.actionsDone === undefined ? giveToContact(transaction, task) : [],
+  ]);
   const action = form?.actions[task.actionsDone ?? -1];
   if (action?.type === REPOST) {
     const waiting = await followRepost(transaction, task, action.id);
@@ -176,17 +182,20 @@ async function work(options: FollowOptions, transaction: Transaction, { payload 
   }
   const { outcome, notices = [], looks: _looks, locale = "", ...rest } = task;
   const { key, formId, identifiedAs: contactId = 0 } = task;
-  if (task.actionsDone === undefined) await giveToContact(options.outbox, transaction, task);
   const isEmail = form && action?.type === SEND_EMAIL && outcome?.state === "done";
-  const refused = isEmail ? await sendEmail(options, transaction, task, { form, action, locale }) : undefined;
+  const refused = isEmail
+    ? await sendEmail(options, transaction, task, { form, row, action, locale })
+    : undefined;
   if (outcome) recordOutcome(transaction, { key, formId, contactId }, { ...outcome, ...refused });
   if (notices.length > 0) chooseNotices(transaction, notices, options.database.now());
   if (notices.length > 0) transaction.afterCommit(options.wake);
   const actionsDone = task.actionsDone === undefined ? 0 : task.actionsDone + 1;
-  if (form && actionsDone < form.actions.length) return { state: "again", payload: { ...rest, actionsDone } };
+  const isOver = !form || actionsDone >= form.actions.length;
   // Its receivers see what the actions did (engines.md 8.4), and no repost can take it back any more.
-  if (form) await publishSubmission(options, transaction, task, form);
-  return { state: "done" };
+  const submitted =
+    form && row && isOver ? [await formSubmitted(options, transaction, task, { form, row })] : [];
+  options.outbox.append(transaction, [...seen, ...submitted]);
+  return isOver ? { state: "done" } : { state: "again", payload: { ...rest, actionsDone } };
 }
 
 /** Answers why the contact gets no email, where it gets none. */
@@ -194,10 +203,15 @@ async function sendEmail(
   { outbox, database, wake }: FollowOptions,
   transaction: Transaction,
   task: Task,
-  { form, action, locale }: { form: Form; action: FormAction; locale: string },
+  {
+    form,
+    row = {},
+    action,
+    locale,
+  }: { form: Form; row: Row | undefined; action: FormAction; locale: string },
 ): Promise<Pick<ActionOutcome, "state" | "reason"> | undefined> {
   const { key, identifiedAs: contactId = 0 } = task;
-  const results = resultsOf((await submittedRow(transaction, task)) ?? {}, form);
+  const results = resultsOf(row, form);
   const choosing = { transaction, outbox, now: database.now() };
   const isSent = await emailContact(choosing, { form, action, key, contactId, results, locale });
   transaction.afterCommit(wake);
@@ -233,13 +247,13 @@ const ownStatement = prepared(
   "form_submissions_own",
   "update form_submissions set contact_id = $3 where id = $1 and date_submitted = $2::timestamptz",
 );
-/** Gives the submission and the device to their contact. */
-async function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): Promise<void> {
+/** Gives the submission and the device to their contact, and answers the events of the visit. */
+async function giveToContact(transaction: Transaction, task: Task): Promise<DomainEvent[]> {
   const { submissionId, dateSubmitted, identifiedAs: contactId = 0, sighting, isNew } = task;
   const { isFound = false, isApart = false } = task;
   const at = new Date(dateSubmitted).toISOString();
   transaction.execute(ownStatement, [submissionId, at, contactId || null]);
-  if (!contactId) return;
+  if (!contactId) return [];
   if (sighting) {
     await ownDevices(transaction, [
       { key: searchOf(task), deviceId: sighting.deviceId, contactId, isFound, isApart },
@@ -247,10 +261,9 @@ async function giveToContact(outbox: Outbox, transaction: Transaction, task: Tas
     const isBeginning = isNew && contactId === task.contactId;
     const proof = isBeginning ? "device" : "";
     const visitor = { contactId, isNew: isBeginning, proof, isAgreeing: task.isAgreeing } as const;
-    outbox.append(transaction, visitorEvents([{ sighting, visitor }]));
-  } else if (task.cameBy) {
-    const visitor = { contactId, isNew: false, proof: "", isAgreeing: false } as const;
-    const seen = { sighting: withoutBrowser(task.cameBy, dateSubmitted), visitor };
-    outbox.append(transaction, visitorEvents([seen]));
+    return visitorEvents([{ sighting, visitor }]);
   }
+  if (!task.cameBy) return [];
+  const visitor = { contactId, isNew: false, proof: "", isAgreeing: false } as const;
+  return visitorEvents([{ sighting: withoutBrowser(task.cameBy, dateSubmitted), visitor }]);
 }

@@ -2,6 +2,7 @@ import { prepared } from "@tidings/database/database";
 import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import type { Call } from "@tidings/rpc/call";
 import { requireExpected } from "@tidings/rpc/expected";
+import { withHeldProof } from "../visit/held-visits.ts";
 import { lockForm } from "./read-form.ts";
 import { takeSpam } from "./spam.ts";
 import { follow, type Submitting, store } from "./submit.ts";
@@ -27,13 +28,14 @@ export function releaseSpam(
     const taken = await takeSpam(transaction, { id, formId });
     if (!taken) return;
     const { stored, sender } = taken;
-    const { sighting, ...said } = sender;
+    const { sighting: former, ...said } = sender;
+    // The device may have been seen since then.
+    const sighting = former && (await withHeldProof(transaction, { ...former, isNewDevice: false }));
     store(transaction, stored);
     await follow(transaction, submitting, {
       id,
       form,
-      // The device may have been seen since then.
-      sent: { key: stored.key, ip: stored.ip, sighting: sighting && { ...sighting, isNewDevice: false } },
+      sent: { key: stored.key, ip: stored.ip, sighting },
       said,
       now: Date.parse(stored.dateSubmitted),
     });

@@ -93,7 +93,7 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
     const sighting = sightingOf(visit, referer, cameBy);
     const shownTo = { formId: form.id, deviceId: sighting?.deviceId };
     const sent = {
-      formId: form.id,
+      form,
       key: key || randomUUID(),
       // A device that was not there before is not known again by what it sends at the same moment.
       print:
@@ -107,7 +107,7 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
       pageId: pageId > 0 && pageId <= 2 ** 31 - 1 ? Math.floor(pageId) : undefined,
       values,
     };
-    const outcome = await submitWithFiles(submitting, store, { form, sent, files }, callOf());
+    const outcome = await submitWithFiles(submitting, store, { sent, files }, callOf());
     const { visitor, submissionId } = outcome;
     const elsewhere = await awaitReposts(submitting.database, { form, key: sent.key });
     const answer = withRepost(await takenAnswer(outcome, options), elsewhere);

@@ -35,9 +35,9 @@ async function send(
   const path = join(folder.path, randomUUID());
   await writeFile(path, content);
   const size = content.length;
-  const sent = { formId: form.id, key, ip: "192.0.2.1", values: { ...values, cv: { name: "cv.txt", size } } };
+  const sent = { form, key, ip: "192.0.2.1", values: { ...values, cv: { name: "cv.txt", size } } };
   const files = new Map([["cv", { path, size }]]);
-  return submitWithFiles(scene.submitting, into, { form, sent, files }, callAs());
+  return submitWithFiles(scene.submitting, into, { sent, files }, callAs());
 }
 const kept = async () => {
   const names: string[] = [];

@@ -1,5 +1,4 @@
 import { queryable } from "@tidings/database/database";
-import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import { isObject, type JsonObject } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { unavailable } from "@tidings/rpc/fault";
@@ -18,7 +17,6 @@ import { NOTHING_KNOWN, readSubmitted } from "./submitted.ts";
 const EXTENSION = "bin";
 
 export interface Filed {
-  form: Form;
   sent: Sent;
   /** Received files by the aliases of their fields. */
   files: ReadonlyMap<string, ReceivedFile>;
@@ -31,13 +29,13 @@ export interface Filed {
 export async function submitWithFiles(
   submitting: Submitting,
   store: FileStore,
-  { form, sent, files }: Filed,
+  { sent, files }: Filed,
   call: Call,
 ): Promise<SubmissionAnswer> {
   if (files.size === 0) return submitForm(submitting, sent, call);
   const values = await withFaults(sent.values, files);
   const { blockedEmails } = submitting;
-  const wanted = wantedFiles(form, { ...sent, values }, { files, blockedEmails });
+  const wanted = wantedFiles({ ...sent, values }, { files, blockedEmails });
   return keepAll(reachable(store), wanted, async () => {
     const saved = await submitForm(submitting, { ...sent, values, files: wanted }, call);
     const names = wanted.map(({ name }) => name);
@@ -59,8 +57,7 @@ async function withFaults(values: JsonObject, files: Filed["files"]): Promise<Js
 
 /** The files that the submission will have if it is taken; none of one that cannot be. */
 function wantedFiles(
-  form: Form,
-  { values, hidden = NOTHING_KNOWN.hidden }: Pick<Sent, "values" | "hidden">,
+  { form, values, hidden = NOTHING_KNOWN.hidden }: Pick<Sent, "form" | "values" | "hidden">,
   { files, blockedEmails }: Pick<Filed, "files"> & Pick<Submitting, "blockedEmails">,
 ): (StoredFile & ReceivedFile)[] {
   const { errors, results } = readSubmitted(form, values, { ...NOTHING_KNOWN, hidden, blockedEmails });

@@ -1,4 +1,4 @@
-import { type Database, prepared, queryable } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import type { JsonObject } from "@tidings/resource/json-member";
@@ -13,7 +13,7 @@ import type { ShownVisitor, Sighting } from "../visit/sighting.ts";
 import { seeVisitors } from "../visit/visitors.ts";
 import { planFollowing } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
-import { checkOpen, closed, lockForm, readForm } from "./read-form.ts";
+import { checkOpen, lockForm } from "./read-form.ts";
 import { saidIn } from "./said.ts";
 import { claimPrint } from "./same-twice.ts";
 import { keepSpam, type StoredSubmission } from "./spam.ts";
@@ -65,7 +65,8 @@ export interface Submitting extends Pick<Known, "blockedEmails"> {
 
 /** A submission as it was sent, and who may have sent it. */
 export interface Sent extends Pick<Said, "cameBy"> {
-  formId: number;
+  /** The form as it was found: what is taken is judged by the form at that moment. */
+  form: Form;
   /** A UUID: the same one again is answered as the first. */
   key: string;
   /** A digest, where the sender gave no key: the same one within seconds is answered as the first. */
@@ -114,18 +115,21 @@ export async function submitForm(submitting: Submitting, sent: Sent, call: Call)
   const known = await knownBefore(submitting, sent, call);
   return database.transaction(call.deadlineMs, async (transaction) => {
     const now = database.now();
-    const form = await lockForm(transaction, sent.formId);
+    // One trip to the database. A submission that is refused takes its claim back.
+    const [form, { submissionId: id, isNew }, sighting] = await Promise.all([
+      lockForm(transaction, sent.form.id),
+      claim(transaction, sent),
+      // No scanner of mails sends a form: this reader does not wait for the verdict on the click.
+      sent.sighting && withHeldProof(transaction, sent.sighting),
+    ]);
     const submitted = readSubmitted(form, sent.values, { ...known, blockedEmails });
-    const [taken] = await transaction.query(knownStatement, [sent.key]);
-    // A kept submission is answered as kept, even when its form is gone.
-    if (taken) return answerOf(Number(taken.submission_id), form, submitted);
+    // A kept submission is answered as kept, even when its form is closed.
+    if (!isNew) return answerOf(id, form, submitted);
     checkOpen(form, now);
     if (submitted.errors.length > 0) throw invalid(submitted.errors);
-    const { submissionId: id, isNew } = await claim(transaction, sent);
-    if (!isNew) return answerOf(id, form, submitted);
     const { files = [] } = sent;
     await keepFiles(transaction, { id, form, submitted }, { files, bytesMax: submitting.filesBytesMax });
-    const visitor = await keep(transaction, submitting, { id, form, sent, submitted, now });
+    const visitor = await keep(transaction, submitting, { id, form, sent, sighting, submitted, now });
     return { ...answerOf(id, form, submitted), visitor };
   });
 }
@@ -154,7 +158,12 @@ export interface Taken {
 async function keep(
   transaction: Transaction,
   submitting: Submitting,
-  { sent, submitted, ...taken }: Omit<Taken, "said"> & { sent: Sent; submitted: Submitted },
+  {
+    sent,
+    sighting,
+    submitted,
+    ...taken
+  }: Omit<Taken, "said"> & { sent: Sent; submitted: Submitted } & Pick<Sent, "sighting">,
 ): Promise<ShownVisitor | undefined> {
   const stored = storedOf(taken.id, { sent, submitted, now: taken.now });
   const reason = sent.suspicion ?? (submitted.isTrapped ? "trap" : undefined);
@@ -162,7 +171,7 @@ async function keep(
   const said = saidIn(submitted, sent);
   if (reason === undefined) {
     store(transaction, stored, sent.contactId);
-    return follow(transaction, submitting, { ...taken, sent, said });
+    return follow(transaction, submitting, { ...taken, sent: { ...sent, sighting }, said });
   }
   const sender = { ...said, sighting: sent.sighting };
   const isTracked = !taken.form.inKioskMode;
@@ -177,9 +186,7 @@ export async function follow(
 ): Promise<ShownVisitor | undefined> {
   const { sighting, contactId } = sent;
   const isTracked = sighting !== undefined && !form.inKioskMode;
-  // No scanner of mails sends a form: this reader does not wait for the verdict on the click.
-  const sightings = isTracked ? [await withHeldProof(transaction, sighting)] : [];
-  const { visitors } = await seeVisitors(transaction, ids, sightings);
+  const { visitors } = await seeVisitors(transaction, ids, isTracked ? [sighting] : []);
   const visitor = sighting && visitors.get(sighting.deviceId);
   const [newContactId = 0] = await ids.take(1);
   planFollowing(transaction, {
@@ -209,16 +216,14 @@ export async function follow(
 export async function knownBefore(
   { database, submitters }: Submitting,
   {
-    formId,
+    form,
     contactId,
     sighting,
     hidden,
     values,
-  }: Pick<Sent, "formId" | "contactId" | "sighting" | "hidden" | "values">,
+  }: Pick<Sent, "form" | "contactId" | "sighting" | "hidden" | "values">,
   call: Call,
 ): Promise<Omit<Known, "blockedEmails">> {
-  const form = await readForm(queryable(database, call.deadlineMs), formId);
-  if (!form) throw closed();
   const companies = await submitters.companyNames(companiesIn(form, values), call);
   if (hidden) return { companies, hidden };
   if (!usesProfiling(form)) return { companies, hidden: new Set() };
@@ -250,12 +255,12 @@ function storedOf(
   { sent, submitted, now }: { sent: Sent; submitted: Submitted; now: number },
 ): StoredSubmission {
   const results = Object.fromEntries([...submitted.results].map(([field, value]) => [field.id, value]));
-  const { key, formId, ip, trackingId = null, referer = null, pageId = null } = sent;
+  const { key, form, ip, trackingId = null, referer = null, pageId = null } = sent;
   const dateSubmitted = new Date(now).toISOString();
   return {
     id,
     key,
-    formId,
+    formId: form.id,
     ip,
     trackingId,
     dateSubmitted,

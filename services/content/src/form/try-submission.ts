@@ -34,7 +34,7 @@ export async function trySubmission(
     throw invalid([{ field: "contactId", message: NOT_VALID }]);
   const form = await readForm(queryable(database, call.deadlineMs), formId);
   if (!form) throw closed();
-  const known = await knownBefore(submitting, { formId, contactId, values }, call);
+  const known = await knownBefore(submitting, { form, contactId, values }, call);
   const submitted = readSubmitted(form, values, { ...known, blockedEmails });
   const message = whyNot(form, submitted, database.now());
   const isTaken = message === "" && submitted.errors.length === 0;

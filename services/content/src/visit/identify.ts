@@ -97,19 +97,24 @@ function laneOf(deviceId: string): number {
   return [...deviceId].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 65_521, 0) % LANES;
 }
 
-/** The devices are locked in the order of their ids, as by all who change several. */
-const ownStatement = prepared(
-  "visitor_devices_own",
+/** The devices are locked in the order of their ids, as by all who change several. Those of `others` lose their proof. */
+const owning = ({ others = "", isDisproved = "x.is_found" }) =>
   `with x as materialized (select * from json_to_recordset($1::json) as x (device_id text, contact_id integer, is_found boolean)),
      locked as materialized (
-       select d.id from visitor_devices d where d.id = any (array(
-         select device_id from x union
-         select o.id from visitor_devices o
-         where o.contact_id = any ($2::integer[]) and o.shown_contact_id = any ($3::integer[]) and o.is_proven))
+       select d.id from visitor_devices d where d.id = any (array(select device_id from x ${others}))
        order by d.id for update of d)
-   update visitor_devices d set contact_id = coalesce(x.contact_id, d.contact_id),
-     is_proven = d.is_proven and not coalesce(x.is_found, d.shown_contact_id = any ($3::integer[]))
-   from locked left join x on x.device_id = locked.id where d.id = locked.id`,
+   update visitor_devices d set contact_id = coalesce(x.contact_id, d.contact_id), is_proven = d.is_proven and not ${isDisproved}
+   from locked left join x on x.device_id = locked.id
+   where d.id = locked.id and (d.contact_id <> x.contact_id or d.is_proven and ${isDisproved})`;
+const ownStatement = prepared("visitor_devices_own", owning({}));
+/** A statement of its own: it is planned anew each time, which takes longer than giving a device to its contact. */
+const ownMergedStatement = prepared(
+  "visitor_devices_own_merged",
+  owning({
+    others: `union select o.id from visitor_devices o
+         where o.contact_id = any ($2::integer[]) and o.shown_contact_id = any ($3::integer[]) and o.is_proven`,
+    isDisproved: "coalesce(x.is_found, d.shown_contact_id = any ($3::integer[]))",
+  }),
 );
 
 /** The contact that the visitor of a device turned out to be. */
@@ -143,7 +148,8 @@ export async function ownDevices(
   }));
   if (rows.length === 0) return;
   const contacts = [...before, ...merged.map(({ contactId }) => contactId)];
-  transaction.execute(ownStatement, [JSON.stringify(rows), contacts, before]);
+  if (before.length === 0) transaction.execute(ownStatement, [JSON.stringify(rows)]);
+  else transaction.execute(ownMergedStatement, [JSON.stringify(rows), contacts, before]);
 }
 
 /** The results of a job, as its payload carries them. */

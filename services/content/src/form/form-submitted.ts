@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Queryable, Transaction } from "@tidings/database/transaction";
-import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
+import { type DomainEvent, domainEvent } from "@tidings/messaging/outbox";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
@@ -40,25 +40,26 @@ export async function submittedRow(
   return row;
 }
 
-/** Publishes the event of a submission whose actions were carried out. */
-export async function publishSubmission(
-  { outbox, publicUrl }: { outbox: Outbox; publicUrl: string },
+/** The event of a submission whose actions were carried out. */
+export async function formSubmitted(
+  { publicUrl }: { publicUrl: string },
   transaction: Transaction,
   task: Submitted,
-  form: Form,
-): Promise<void> {
+  { form, row }: { form: Form; row: Row },
+): Promise<DomainEvent> {
   const { submissionId } = task;
-  const row = await submittedRow(transaction, task);
-  if (!row) return;
   const [category] = form.category ? await transaction.query(categoryStatement, [form.category.id]) : [];
   const files = await filesShown(transaction, { form, submissionIds: [submissionId], publicUrl });
-  outbox.append(transaction, [
-    domainEvent("tidings.content.form.submitted", { id: submissionId, version: 1 }, FormSubmittedSchema, {
+  return domainEvent(
+    "tidings.content.form.submitted",
+    { id: submissionId, version: 1 },
+    FormSubmittedSchema,
+    {
       ...submittedOf(task, form, row),
       formCategory: Buffer.from(category?.shown ?? "null"),
       files: files.get(submissionId) ?? jsonBytes({}),
-    }),
-  ]);
+    },
+  );
 }
 
 function submittedOf(
