@@ -33,20 +33,23 @@ export function bodyArrivals({ bytesMax, ...limits }: ArrivalLimits = ARRIVAL_LI
 /** Callbacks for a request while its body arrives. */
 export interface Waiting {
   arrivals: Arrivals;
-  address: string;
+  address(): string;
   /** It is no work meanwhile. */
   pause(): void;
   /** It is work again. Throws EXHAUSTED when there is too much of it. */
   resume(): void;
 }
 
-const waits = new WeakMap<IncomingMessage, Waiting>();
+/** A member of the request, and no WeakMap beside it: that would keep each request until the old generation is collected (ADR 37). */
+const WAITING = Symbol("waiting");
+
+type Arriving = IncomingMessage & { [WAITING]?: Waiting };
 
 /** Bodies are read in many places, and each of them waits in the same way: the request itself knows how. */
-export function waitAs(request: IncomingMessage, waiting: Waiting): void {
-  waits.set(request, waiting);
+export function waitAs(request: Arriving, waiting: Waiting): void {
+  request[WAITING] = waiting;
 }
 
-export function waitingOf(request: IncomingMessage): Waiting | undefined {
-  return waits.get(request);
+export function waitingOf(request: Arriving): Waiting | undefined {
+  return request[WAITING];
 }

@@ -63,7 +63,7 @@ function arrival(request: IncomingMessage, bytesMax: number, inspector?: Inspect
     };
     const check = () =>
       attempt(() => {
-        if (!isLate) waiting?.arrivals.begin(waiting.address);
+        if (!isLate) waiting?.arrivals.begin(waiting.address());
         isLate = true;
         checkSpeed(received, performance.now() - beganAt);
         timer = setTimeout(check, CHECK_EVERY_MS);
@@ -99,7 +99,7 @@ function arrival(request: IncomingMessage, bytesMax: number, inspector?: Inspect
     clearTimeout(timer);
     request.removeAllListeners("data");
     waiting?.arrivals.release(held);
-    if (isLate) waiting?.arrivals.end(waiting.address);
+    if (isLate) waiting?.arrivals.end(waiting.address());
   });
 }
 

@@ -16,7 +16,7 @@ const BEGINNING_MS = 10_000;
 export function watchUpload(request: IncomingMessage, giveUp: (fault: Fault) => void): { end(): void } {
   takesLong(request);
   const waiting = waitingOf(request);
-  waiting?.arrivals.begin(waiting.address);
+  waiting?.arrivals.begin(waiting.address());
   waiting?.pause();
   const beganAt = performance.now();
   let bytes = 0;
@@ -32,7 +32,7 @@ export function watchUpload(request: IncomingMessage, giveUp: (fault: Fault) => 
     end() {
       clearInterval(timer);
       request.off("data", count);
-      waiting?.arrivals.end(waiting.address);
+      waiting?.arrivals.end(waiting.address());
     },
   };
 }

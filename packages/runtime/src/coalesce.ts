@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from "node:async_hooks";
+import { AsyncResource } from "node:async_hooks";
 import { isAlone, presentGroup } from "./alone.ts";
 
 interface Batch<I, R> {
@@ -70,6 +70,11 @@ export function coalesce<I, R>(
 function newBatch<I, R>(item: I, work: (items: I[]) => Promise<R>): Batch<I, R> {
   const { promise, resolve, reject } = Promise.withResolvers<R>();
   const items = [item];
-  const inContext = AsyncLocalStorage.snapshot();
-  return { items, result: promise, begin: () => inContext(work, items).then(resolve, reject) };
+  // Not `AsyncLocalStorage.snapshot`, whose function has an accessor that V8 keeps with the whole request (ADR 37).
+  const context = new AsyncResource("batch");
+  return {
+    items,
+    result: promise,
+    begin: () => context.runInAsyncScope(work, undefined, items).then(resolve, reject),
+  };
 }

@@ -25,7 +25,10 @@ const QUIET_MAX_MS = 40_000;
 const ARRIVAL_MAX_MS = 60_000;
 const LONG_ARRIVAL_MAX_MS = 30 * 60_000;
 
-const arrivals = new WeakMap<IncomingMessage, NodeJS.Timeout>();
+/** A member of the request, and no WeakMap beside it: that would keep each request until the old generation is collected (ADR 37). */
+const ARRIVAL = Symbol("arrival");
+
+type Arriving = IncomingMessage & { [ARRIVAL]?: NodeJS.Timeout };
 
 export interface HttpServerOptions {
   port: number;
@@ -96,20 +99,20 @@ export function arrivesWithin(request: IncomingMessage, limitMs: number): void {
   giveUpAfter(request, limitMs);
 }
 
-function limitArrival(request: IncomingMessage): void {
+function limitArrival(request: Arriving): void {
   const { headers } = request;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return;
   giveUpAfter(request, ARRIVAL_MAX_MS);
-  request.once("close", () => clearTimeout(arrivals.get(request)));
+  request.once("close", () => clearTimeout(request[ARRIVAL]));
 }
 
-function giveUpAfter(request: IncomingMessage, limitMs: number): void {
-  clearTimeout(arrivals.get(request));
+function giveUpAfter(request: Arriving, limitMs: number): void {
+  clearTimeout(request[ARRIVAL]);
   if (request.destroyed) return;
   const giveUp = () => {
     if (!request.complete) request.socket.destroySoon();
   };
-  arrivals.set(request, setTimeout(giveUp, limitMs).unref());
+  request[ARRIVAL] = setTimeout(giveUp, limitMs).unref();
 }
 
 /** The body cannot be read as HTTP (a chunk without a length): its request is answered here, and by nobody else. */
