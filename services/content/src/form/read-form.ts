@@ -30,6 +30,13 @@ export async function readForm({ query }: Queryable, id: number): Promise<Form |
   return formIn(await query(readStatement, [id]));
 }
 
+/** The form with this id, whoever asks. Throws FORM_CLOSED when there is none. */
+export async function requireForm(queries: Queryable, id: number): Promise<Form> {
+  const form = await readForm(queries, id);
+  if (!form) throw closed();
+  return form;
+}
+
 /** Does the form take submissions now? Throws FORM_CLOSED with the reason. */
 export function checkOpen({ isPublished, publishUp, publishDown }: Form, now: number): void {
   if (!isPublished) throw closed();

@@ -18,7 +18,7 @@ import type { Repository, ResourceContext } from "@tidings/resource/repository-o
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { denied, notFound } from "@tidings/rpc/fault";
-import { closed, readForm } from "./read-form.ts";
+import { requireForm } from "./read-form.ts";
 import { releaseSpam } from "./release-spam.ts";
 import { resultsOf } from "./results-of.ts";
 import { filesShown } from "./submission-files.ts";
@@ -75,8 +75,7 @@ export function submissionHandlers(
     },
     trySubmission: (request, call) => trySubmission({ ...submitting, forms }, request, call),
     async submitForm({ values, formId, ...request }, call) {
-      const form = await readForm(queryable(database, call.deadlineMs), formId);
-      if (!form) throw closed();
+      const form = await requireForm(queryable(database, call.deadlineMs), formId);
       const sent = { ...request, form, values: valuesIn(values) };
       const { submissionId, results, contact, company } = await submitForm(submitting, sent, call);
       const json = (map: Map<string, string>) => jsonBytes(Object.fromEntries(map));

@@ -12,7 +12,7 @@ import type { Call } from "@tidings/rpc/call";
 import { Fault, invalid, NOT_VALID } from "@tidings/rpc/fault";
 import { isKept, isViewOnly } from "./field-types.ts";
 import { identificationOf } from "./follow-submission.ts";
-import { checkOpen, closed, readForm } from "./read-form.ts";
+import { checkOpen, requireForm } from "./read-form.ts";
 import { valuesIn } from "./submission-values.ts";
 import { knownBefore, type Submitting } from "./submit.ts";
 import { readSubmitted, type Submitted } from "./submitted.ts";
@@ -32,8 +32,7 @@ export async function trySubmission(
   const { database, submitters, blockedEmails } = submitting;
   if (contactId !== undefined && !(await submitters.mayView(contactId, call)))
     throw invalid([{ field: "contactId", message: NOT_VALID }]);
-  const form = await readForm(queryable(database, call.deadlineMs), formId);
-  if (!form) throw closed();
+  const form = await requireForm(queryable(database, call.deadlineMs), formId);
   const known = await knownBefore(submitting, { form, contactId, values }, call);
   const submitted = readSubmitted(form, values, { ...known, blockedEmails });
   const message = whyNot(form, submitted, database.now());
