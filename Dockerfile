@@ -15,4 +15,4 @@ RUN install -d -o 65532 -g 65532 /var/lib/tidings
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app
 USER 65532:65532
-ENTRYPOINT ["node", "--max-semi-space-size=4", "--heap-growing-percent=60", "/app/main.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "--heap-growing-percent=50", "/app/main.js"]
