@@ -87,7 +87,7 @@ function rowOf({ contactId, device: seen }: { contactId: number; device: SeenDev
 
 const AGENT_LENGTH_MAX = 1_000;
 const KNOWN_MAX = 1_000;
-/** Most visitors have one of few browsers: to read its name takes longer than all else of a visit here. */
+/** Most visitors have one of few browsers, and reading a name tries hundreds of expressions. */
 const known = new LRUCache<string, { device: SeenDevice | undefined }>({ max: KNOWN_MAX });
 
 type SeenDevice = NonNullable<ReturnType<typeof readAgent>>;

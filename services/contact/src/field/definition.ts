@@ -71,7 +71,7 @@ function checkDefault(draft: FieldMessage): Violation[] {
 
 function checkProperties(draft: FieldMessage): Violation[] {
   const sent: unknown = draft.properties.length > 0 ? parseJson(draft.properties) : {};
-  const read = readProperties(draft.type, isObject(sent) ? sent : {});
+  const read = readProperties(draft.type, isListOrObject(sent) ? sent : {});
   if (typeof read === "string") {
     draft.properties = Buffer.from("{}");
     return [{ field: "properties", message: read }];
@@ -109,12 +109,14 @@ function readProperties(type: string, sent: Record<string, unknown>): object | s
 /** `[{label, value}]`, `["a", "b"]`, `"a|b"` or `{value: label}`. */
 function readOptionList(sent: unknown): FieldOption[] {
   if (typeof sent === "string") return readOptionList(sent.split("|"));
-  if (!isObject(sent)) return [];
+  if (!isListOrObject(sent)) return [];
   const inner = sent.list;
   if (inner !== undefined) return readOptionList(inner);
   const entries = Array.isArray(sent)
-    ? sent.map((item) => [isObject(item) ? item.value : item, isObject(item) ? item.label : item])
-    : Object.entries(sent).map(([key, item]) => (isObject(item) ? [item.value, item.label] : [key, item]));
+    ? sent.map((item) => [isListOrObject(item) ? item.value : item, isListOrObject(item) ? item.label : item])
+    : Object.entries(sent).map(([key, item]) =>
+        isListOrObject(item) ? [item.value, item.label] : [key, item],
+      );
   const options = entries.flatMap(([sentValue, sentLabel]) => {
     const value = labelOf(sentValue);
     return value === "" ? [] : [{ label: labelOf(sentLabel) || value, value }];
@@ -124,12 +126,13 @@ function readOptionList(sent: unknown): FieldOption[] {
 
 /** The values a lookup suggests, each in the form it was sent: a text, or an object with its value and label. */
 function readSuggestions(sent: unknown): Suggestion[] {
-  const inner = isObject(sent) && !Array.isArray(sent) && sent.list !== undefined ? sent.list : sent;
-  const items = typeof inner === "string" ? inner.split("|") : isObject(inner) ? Object.values(inner) : [];
+  const inner = isListOrObject(sent) && !Array.isArray(sent) && sent.list !== undefined ? sent.list : sent;
+  const items =
+    typeof inner === "string" ? inner.split("|") : isListOrObject(inner) ? Object.values(inner) : [];
   return items.flatMap((item): Suggestion[] => {
-    const value = labelOf(isObject(item) ? item.value : item);
+    const value = labelOf(isListOrObject(item) ? item.value : item);
     if (value === "") return [];
-    return [isObject(item) ? { label: labelOf(item.label) || value, value } : value];
+    return [isListOrObject(item) ? { label: labelOf(item.label) || value, value } : value];
   });
 }
 
@@ -147,6 +150,6 @@ function labelOf(value: unknown): string {
   return withoutTags(textOf(value) ?? "").trim();
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+function isListOrObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
