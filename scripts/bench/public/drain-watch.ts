@@ -5,7 +5,7 @@ import { Client } from "pg";
 import type { TemporaryStack } from "../temporary-stack.ts";
 
 export interface DrainWatch {
-  /** Ends when every event was published and consumed, and every submission is followed up. Throws after two minutes. */
+  /** Ends when every event was published and consumed, every submission is followed up, and every click has its verdict. Throws after two minutes. */
   untilDrained(): Promise<void>;
   close(): Promise<void>;
 }
@@ -17,6 +17,7 @@ const LOOKS = 2;
 const WAITING = `
   select exists (select from content.outbox_waiting) or exists (select from contact.outbox_waiting)
     or exists (select from campaign.outbox_waiting)
+    or exists (select from content.mail_clicks)
     or exists (select from content.jobs where kind in ('form_submission', 'visitor_identity') and state <> 'set_aside') as is_waiting`;
 
 export async function openDrainWatch({ postgres, natsUrl }: TemporaryStack): Promise<DrainWatch> {
