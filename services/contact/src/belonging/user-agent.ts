@@ -88,16 +88,16 @@ function rowOf({ contactId, device: seen }: { contactId: number; device: SeenDev
 const AGENT_LENGTH_MAX = 1_000;
 const KNOWN_MAX = 1_000;
 /** Most visitors have one of few browsers, and reading a name tries hundreds of expressions. */
-const known = new LRUCache<string, { device: SeenDevice | undefined }>({ max: KNOWN_MAX });
+const known = new LRUCache<string, { device: SeenDevice | undefined }>({
+  max: KNOWN_MAX,
+  memoMethod: (agent) => ({ device: readAgent(agent) }),
+});
 
 type SeenDevice = NonNullable<ReturnType<typeof readAgent>>;
 
 /** The kind, make and system of the device that sent this User-Agent; undefined where it names no system. */
 export function deviceOf(userAgent: string): SeenDevice | undefined {
-  const agent = userAgent.slice(0, AGENT_LENGTH_MAX);
-  const { device } = known.get(agent) ?? { device: readAgent(agent) };
-  known.set(agent, { device });
-  return device;
+  return known.memo(userAgent.slice(0, AGENT_LENGTH_MAX)).device;
 }
 
 function readAgent(agent: string) {

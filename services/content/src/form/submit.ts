@@ -65,7 +65,7 @@ export interface Submitting extends Pick<Known, "blockedEmails"> {
 
 /** A submission as it was sent, and who may have sent it. */
 export interface Sent extends Pick<Said, "cameBy"> {
-  /** The form as it was found: what is taken is judged by the form at that moment. */
+  /** The form as it was when the submission arrived. It is read again, and judges the submission, when that is kept. */
   form: Form;
   /** A UUID: the same one again is answered as the first. */
   key: string;
