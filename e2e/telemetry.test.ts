@@ -161,10 +161,11 @@ test("a statement that takes TRACE_STATEMENTS_MS has a span within that of its c
 test("metrics are those of /metrics under the names that a receiver makes of them", async () => {
   const UNITS: Record<string, string> = { s: "_seconds", By: "_bytes" };
   for (const name of ["contact", "reporting"]) {
-    const { metrics, samples } = await scrapeProcess(stack, name);
-    const seen = new Set(samples.map((sample) => sample.name.replace(/_(bucket|sum|count)$/, "")));
-    const known = [...metrics.keys()].filter((metric) => seen.has(metric));
-    await eventually(() => {
+    await eventually(async () => {
+      // Read again at each try: nodejs_active_requests is there only while a request to the system is open.
+      const { metrics, samples } = await scrapeProcess(stack, name);
+      const seen = new Set(samples.map((sample) => sample.name.replace(/_(bucket|sum|count)$/, "")));
+      const known = [...metrics.keys()].filter((metric) => seen.has(metric));
       const told = new Set(
         of(name).metrics.map(
           ({ name, unit, type }) => `${name}${UNITS[unit] ?? ""}${type === "counter" ? "_total" : ""}`,
