@@ -219,3 +219,17 @@ test("the same values of one device within ten seconds are one submission, 64 at
   await send(browser, form.id, values);
   assert.equal((await submissionsOf(form.id)).total, "5", "ten seconds later");
 });
+
+test("values that were taken are answered as taken when they come again at once, although the form is closed meanwhile", async () => {
+  const form = await newForm();
+  const browser = visitor(baseUrl);
+  const values = { mail: "again@forms.example", first: "Ann" };
+  await browser.hit({ page_url: "https://shop.example/" });
+  const first = await send(browser, form.id, values);
+  assert.equal(first.json.success, 1);
+  await api("PATCH", `forms/${form.id}/edit`, { isPublished: false });
+  assert.deepEqual((await send(browser, form.id, values)).json, first.json);
+  const refused = await send(browser, form.id, { ...values, first: "Anna" });
+  assert.equal(refused.json.success, 0);
+  assert.equal((await submissionsOf(form.id)).total, "1");
+});
