@@ -307,6 +307,19 @@ test("the preference centre changes what the contact of the link may choose, and
     subscriptions.map(({ ...row }) => row),
     [{ contact_id: reader.contactId, category_id: category.id, is_subscribed: false }],
   );
+  const refused = async () =>
+    query(`select category_id from contact.refused_categories where contact_id = ${reader.contactId}`);
+  await eventually(async () => assert.deepEqual(await refused(), [{ category_id: category.id }]));
+  // A contact service that never heard of it asks for all choices when it begins.
+  for (const text of [
+    "delete from contact.refused_categories",
+    "update contact.projected_versions set version = 0 where kind = 'category_subscription'",
+    "delete from contact.projection_builds where name = 'contact_categories'",
+  ])
+    await query(text);
+  stack.process("contact").kill("SIGKILL");
+  await stack.process("contact").restart();
+  await eventually(async () => assert.deepEqual(await refused(), [{ category_id: category.id }]));
   assert.deepEqual([await segmentsOf(other), (await contactOf(other)).frequencyRules ?? {}], [[], {}]);
   // The page shows what was chosen.
   await eventually(async () => {

@@ -18,6 +18,7 @@ import { startTestNats } from "@tidings/testkit/nats";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import { categories } from "./categories.ts";
 import { startProjecting } from "./projecting.ts";
+import type { Projection } from "./projection.ts";
 
 /** The content service owns categories, and the campaign service keeps them: with what is real but for the call between them. */
 
@@ -67,10 +68,12 @@ const forget = (text: string) => reader.query({ text }, [], Date.now() + 20_000)
 function startReader(
   listSnapshots: Parameters<typeof startProjecting>[0]["listSnapshots"],
   isCurrent?: () => Promise<boolean>,
+  projection: Projection = categories(["stages"]),
 ) {
-  const options = { service: "campaign", database: reader, bus, log, projections: [categories(["stages"])] };
+  const options = { service: "campaign", database: reader, bus, log };
   return startProjecting({
     ...options,
+    projections: [projection],
     listSnapshots,
     isCurrent,
     listFacts: async () => ({ events: [], next: undefined }),
@@ -215,6 +218,22 @@ test("projections are built anew by a version whose durable an earlier version h
       "select is_beside from projection_builds where name = 'categories' and done_at is not null",
     );
     assert.equal(build?.is_beside, "f");
+  });
+  await reading.stop();
+});
+
+test("a projection that cannot be built beside its live rows is built in their place", async () => {
+  await forget("delete from categories where id = (select min(id) from categories)");
+  await forget("update projected_versions set version = 0 where kind = 'categories'");
+  await forget("select begin_projection_beside('categories')");
+  const { beside: _beside, ...projection } = categories(["stages"]);
+  const reading = startReader(fromOwner, undefined, projection);
+  await eventually(async () => {
+    const [build] = await forget(
+      "select done_at is not null as done from projection_builds where name = 'categories'",
+    );
+    assert.equal(build?.done, "t");
+    assert.deepEqual(await rowsOf(reader), await rowsOf(owner));
   });
   await reading.stop();
 });

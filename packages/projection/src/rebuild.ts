@@ -58,7 +58,7 @@ const readStatement = prepared(
 const moveStatement = prepared(
   "projection_build_move",
   `update projection_builds set after_id = $4, position = $5::jsonb, rows_read = rows_read + $6,
-     done_at = case when $7 and not is_beside then now() end
+     done_at = case when $7 and not (is_beside and $8) then now() end
    where name = $1 and done_at is null and after_id = $2 and position is not distinct from $3::jsonb`,
 );
 const openStatement = prepared(
@@ -173,7 +173,9 @@ async function buildPage(
   await database.query(beginStatement, [name], backgroundDeadline());
   const [build] = await database.query(readStatement, [name], backgroundDeadline());
   if (!build) return true;
-  const isBeside = build.is_beside === "t";
+  // One that cannot be built beside the live rows is built in their place, by the versions of its events.
+  const hasBeside = projection.beside !== undefined;
+  const isBeside = hasBeside && build.is_beside === "t";
   const page = await readPage(options, projection, {
     afterId: Number(build.after_id),
     position: build.position ?? null,
@@ -184,7 +186,7 @@ async function buildPage(
     );
   else await keep(page.events);
   const { afterId, position, rows, isLast } = page;
-  const moved = [name, build.after_id, build.position ?? null, afterId, position, rows, isLast];
+  const moved = [name, build.after_id, build.position ?? null, afterId, position, rows, isLast, hasBeside];
   await database.query(moveStatement, moved, backgroundDeadline());
   if (isLast && isBeside)
     await database.transaction(Date.now() + SWITCH_MS, async (transaction) =>

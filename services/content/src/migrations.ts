@@ -278,4 +278,8 @@ export const migrations: Migrations = {
     // A send chooses no more recipients than these at a time; null: as many as it likes.
     "alter table broadcasts add column batch integer",
   ),
+  // The contact service lists the choices by their ids.
+  "0115_choices_by_id": statements(
+    "create unique index category_subscriptions_id on category_subscriptions (id)",
+  ),
 };

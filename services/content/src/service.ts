@@ -24,6 +24,7 @@ import { type Modules, openModules, openSharedParts, type SharedParts } from "./
 import { publicRoutes } from "./public-routes.ts";
 import { retentions } from "./retentions.ts";
 import { EMAIL_BROADCASTS, SMS_BROADCASTS } from "./send/broadcast-kind.ts";
+import { choiceSnapshots } from "./send/category-choices.ts";
 import { OPEN_DEVICES } from "./send/open-devices.ts";
 import { openSender, openSendingProcess, watchSends } from "./sender.ts";
 import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
@@ -78,7 +79,10 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     ],
     shownJobs: [EMAIL_BROADCASTS.jobs, SMS_BROADCASTS.jobs],
     facts: factsOf(database, shared, modules),
-    snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
+    snapshots: [
+      ...[CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
+      choiceSnapshots(database),
+    ],
     visible,
     projections: [
       segments(forgetSegments),

@@ -32,6 +32,7 @@ export const relations: AboutContacts[] = [
     CategorySubscriptionChangedSchema,
     {
       revocable: "category_subscription",
+      isListed: true,
       row: ({ categoryId, isSubscribed }) => ({ category_id: categoryId, is_subscribed: isSubscribed }),
       columns: { category_id: "integer", is_subscribed: "boolean" },
       writes: `latest as (
@@ -83,6 +84,8 @@ export const relations: AboutContacts[] = [
 interface Relation<S extends DescMessage> {
   /** The kind of versions, where only the latest event of an aggregate counts. */
   revocable?: string;
+  /** Its owner lists the aggregates, so that the table can be filled from nothing. */
+  isListed?: boolean;
   row(message: MessageShape<S>, event: Event): object;
   /** Columns of the rows with their SQL types, besides the contact. */
   columns: Record<string, string>;
@@ -94,7 +97,7 @@ function relation<S extends DescMessage & { field: { contactId: unknown } }>(
   subject: string,
   table: string,
   schema: S,
-  { revocable, row, columns, writes }: Relation<S>,
+  { revocable, isListed = false, row, columns, writes }: Relation<S>,
 ): AboutContacts {
   const [, owner = ""] = subject.split(".");
   const names = Object.keys(columns);
@@ -119,6 +122,7 @@ function relation<S extends DescMessage & { field: { contactId: unknown } }>(
     owner,
     table,
     subjects: [subject],
+    ...(isListed && { rebuilt: { name: table, type: schema.typeName } }),
     async keep(transaction, events) {
       const latest = revocable ? await newestEvents(transaction, revocable, events) : events;
       const rows = latest.map(rowOf);

@@ -1,8 +1,12 @@
-import { type Database, prepared } from "@tidings/database/database";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { type Database, prepared, queryByIndex } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { contactsByFate, fatesLock } from "@tidings/projection/contact-fates";
+import { SnapshotSchema } from "@tidings/proto/tidings/api/v1/snapshot";
 import { CategorySubscriptionChangedSchema } from "@tidings/proto/tidings/content/v1/events";
+import type { SnapshotSource } from "@tidings/resource/snapshots";
 
 /** A category that contacts choose whether to hear of. */
 export interface OfferedCategory {
@@ -60,17 +64,48 @@ export async function chooseCategories(
   if (shown.length === 0) return;
   fatesLock.shared(transaction);
   const rows = await transaction.query(chooseStatement, [contactId, shown, chosen]);
-  const events = rows.map(({ id, version, contact_id, category_id, is_subscribed }) =>
-    domainEvent(
+  const events = rows.map((row) => {
+    const choice = { id: Number(row.id), version: Number(row.version) };
+    return domainEvent(
       "tidings.content.category.subscription_changed",
-      { id: Number(id), version: Number(version) },
+      choice,
       CategorySubscriptionChangedSchema,
-      {
-        contactId: Number(contact_id),
-        categoryId: Number(category_id),
-        isSubscribed: is_subscribed === "t",
-      },
-    ),
-  );
+      choiceIn(row),
+    );
+  });
   outbox.append(transaction, events);
+}
+
+const snapshotsStatement = prepared(
+  "category_subscriptions_snapshots",
+  `select id, version, contact_id, category_id, is_subscribed from category_subscriptions
+   where id > $1 order by id limit $2::integer`,
+);
+
+/** All choices, as their events carry them. */
+export function choiceSnapshots(database: Database): SnapshotSource {
+  return {
+    type: CategorySubscriptionChangedSchema.typeName,
+    async list({ afterId, pageSize }, deadlineMs) {
+      const rows = await queryByIndex(database, snapshotsStatement, [afterId, pageSize], deadlineMs);
+      return rows.map((row) =>
+        create(SnapshotSchema, {
+          id: Number(row.id),
+          version: Number(row.version),
+          payload: toBinary(
+            CategorySubscriptionChangedSchema,
+            create(CategorySubscriptionChangedSchema, choiceIn(row)),
+          ),
+        }),
+      );
+    },
+  };
+}
+
+function choiceIn({ contact_id, category_id, is_subscribed }: Row) {
+  return {
+    contactId: Number(contact_id),
+    categoryId: Number(category_id),
+    isSubscribed: is_subscribed === "t",
+  };
 }
