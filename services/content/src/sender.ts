@@ -169,7 +169,7 @@ function startTextLanes(
       write,
       handOver: transport.handOver,
       async ask(send, address) {
-        await noteAddress(send, address);
+        if (kind.channel.isRefusedByNumber) await noteAddress(send, address);
         return ask(send.contactId, send.isMobile);
       },
       // Limits of what a contact gets hold back each message (engines.md 9.1).

@@ -16,6 +16,8 @@ export interface TextChannel {
   countedApart?: string[];
   /** Columns of the ledger that the events of this channel carry beside those of all. */
   published: string[];
+  /** A no of one contact holds for its number, whoever else has it. */
+  isRefusedByNumber?: true;
   /** Its entities are sent to segments, too. */
   hasBroadcasts?: true;
 }
@@ -27,5 +29,6 @@ export const SMS: TextChannel = {
     copied: {},
     published: ["undelivered", "date_undelivered", "provider_id", "answer", "ip"],
     hasBroadcasts: true,
+    isRefusedByNumber: true,
   },
 };

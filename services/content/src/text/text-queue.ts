@@ -41,9 +41,13 @@ export function textLanes(name: string, channel: TextChannel): SendLane<TextSend
 
 function textLane(
   name: string,
-  { name: channel, table, item, copied, countedApart = [] }: TextChannel,
+  { name: channel, table, item, copied, isRefusedByNumber, countedApart = [] }: TextChannel,
   { where, isStopped }: Part,
 ): SendLane<TextSend> {
+  const isAllowed = [
+    `not ${refusesChannel(`${table}.contact_id`, channel)}`,
+    ...(isRefusedByNumber ? [`not ${refusesAddress(`${table}.address`, `'${channel}'`)}`] : []),
+  ].join(" and ");
   const ofSend = `(b.is_paused or b.state = 'cancelling' or ${IS_CLOSED_SMS}) and b.id = ${table}.broadcast_id`;
   return laneOf<TextSend>({
     name,
@@ -64,7 +68,7 @@ function textLane(
       isMobile: row.is_mobile === "t",
     }),
     // A no that was said here, a pause, a cancel and the end of a publication hold at once.
-    mayStart: `not ${refusesChannel(`${table}.contact_id`, channel)} and not ${refusesAddress(`${table}.address`, `'${channel}'`)} and not ${isStopped(ofSend)}`,
+    mayStart: `${isAllowed} and not ${isStopped(ofSend)}`,
     limited: { by: ["contact_id", ...countedApart], tookEffectAt: REACHED_AT },
   });
 }
