@@ -104,6 +104,17 @@ test("a worker that lost its lease can neither finish the job nor renew it", asy
   assert.deepEqual(await query("select 1 from jobs"), []);
 });
 
+test("a job that goes on is due at once, also where the renewal of its lease comes late", async () => {
+  await add([{ key: "a" }]);
+  const [job] = await claim();
+  assert.ok(job && (await finish(job, { state: "again", payload: { page: 2 } })));
+  assert.equal((await letters.queue.renew(database, [job])).size, 0);
+  assert.deepEqual(
+    (await claim()).map(({ payload }) => payload),
+    [{ page: 2 }],
+  );
+});
+
 test("a job that is asked for again begins anew, and who holds it has lost it", async () => {
   await add([{ key: "a", payload: { version: 1 } }]);
   const [held] = await claim();

@@ -83,10 +83,11 @@ const doneStatement = prepared(
   "jobs_done",
   "delete from jobs where id = $1 and lease_token = $2 and state in ('waiting', 'started') returning id",
 );
+/** The lease ends with it: a renewal that was sent before would keep the job from everybody. */
 const finishStatement = prepared(
   "jobs_finish",
   `update jobs set state = $3, started_at = case when $3 = 'unknown' then started_at end, due_at = now() + $4 * interval '1 second', payload = coalesce($5::jsonb, payload),
-     attempts = case when $6::boolean then attempts + 1 else 0 end, reason = $7
+     attempts = case when $6::boolean then attempts + 1 else 0 end, reason = $7, lease_token = lease_token + 1
    where id = $1 and lease_token = $2 and state in ('waiting', 'started') returning id`,
 );
 const replayText = `update jobs set state = 'waiting', due_at = now(), attempts = 0, reason = null, lease_token = lease_token + 1

@@ -36,7 +36,9 @@ const addStatement = prepared(
 );
 const readStatement = prepared(
   "broadcasts_read",
-  `select b.state, b.is_paused, b.position, b.max_contact_id, b.batch, b.email_id, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
+  `select b.state, b.is_paused, b.position, b.max_contact_id, b.batch, b.email_id, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists,
+     coalesce(b.recipients_max, b.winner_after_hours) is null
+       and not exists (select from emails v where v.variant_parent_id = e.id) as takes_all
    from broadcasts b left join emails e on e.id = b.email_id where b.id = $1::uuid`,
 );
 const holdStatement = prepared(
@@ -48,7 +50,7 @@ const testStatement = prepared(
   "broadcasts_test",
   `update broadcasts b set position = ${FIRST_POSITION}, state = 'testing', decides_at = now() + make_interval(hours => winner_after_hours) where id = $1::uuid`,
 );
-const SLICE = 2_000;
+const SLICE = 4_000;
 
 /** Begins to send an email to segments. Its id is that of the broadcast. */
 export async function addBroadcast(
@@ -74,8 +76,9 @@ export function broadcastJobs(options: BroadcastOptions): JobOptions {
     holdStatement,
     chosenBehind: (row, after, deadlineMs) =>
       mailedBehind(database, Number(row.family_id), after, deadlineMs),
-    // They hear of the category of the email.
+    // Where neither is counted, the ledger alone decides: who has a mail of the family is not chosen again.
     async freshOf(row, members, deadlineMs) {
+      if (row.takes_all === "t") return members;
       const sent = { familyId: Number(row.family_id), emailId: Number(row.email_id) };
       return (await standingOf(database, sent, members, deadlineMs)).fresh;
     },

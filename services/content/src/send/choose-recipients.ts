@@ -1,12 +1,13 @@
 import { type Database, prepared, queryByIndex } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
+import { slices } from "@tidings/runtime/slices";
 import { newFactId } from "../visit/hit.ts";
 import { assignEmails } from "./assign-emails.ts";
 import { refusesCategory } from "./category-choices.ts";
 import { chosenReader, isChosenAs } from "./chosen-behind.ts";
 import { keptRevisions } from "./email-revision.ts";
-import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
+import { CHOSEN_COLUMNS, emailsOfSends, sendEvents } from "./send-facts.ts";
 import { Lane, LIST } from "./send-tables.ts";
 
 /** A member of a segment who may get an email. */
@@ -55,9 +56,12 @@ const chooseStatement = prepared(
    select r.hash, e.id, e.version, $6::integer, $7::uuid, r.contact_id, r.contact_id, '${LIST}', ${Lane.BULK}, r.address, r.list_id, 'broadcast', e.id
    from unnest($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::integer[]) as r (hash, email_id, contact_id, address, list_id)
    join emails e on e.id = r.email_id
-   where not ${hasMergedSend("$6::integer")}
-   on conflict do nothing returning ${FACT_COLUMNS}`,
+   where not ${hasMergedSend("$6::integer")} and (e.category_id is null or not ${refusesCategory("r.contact_id", "r.email_id")})
+   on conflict do nothing returning ${CHOSEN_COLUMNS}`,
 );
+
+/** Recipients of one statement. */
+const PART = 500;
 
 /** Recipients of a slice as they stand before a send of an email. */
 export interface Standing {
@@ -98,15 +102,23 @@ export async function chooseRecipients(
   const recipients = fresh.slice(0, most);
   if (recipients.length === 0) return 0;
   const emailIds = await assignEmails(transaction, { emailId, isDecided }, recipients);
-  const chosen = await transaction.query(chooseStatement, [
-    recipients.map(() => newFactId(now).id),
-    emailIds,
-    recipients.map(({ contactId }) => contactId),
-    recipients.map(({ address }) => address),
-    recipients.map(({ segmentId }) => segmentId),
-    familyId,
-    broadcastId,
-  ]);
-  outbox.append(transaction, sendEvents("queued", chosen, await emailsOfSends(transaction, emailIds)));
-  return chosen.length;
+  const emails = await emailsOfSends(transaction, emailIds);
+  const assigned = recipients.map((recipient, index) => ({ ...recipient, emailId: emailIds[index] }));
+  // Postgres writes the rows of the next part while the event of this one is made.
+  const counts = await Promise.all(
+    slices(assigned, PART).map(async (part) => {
+      const rows = await transaction.query(chooseStatement, [
+        part.map(() => newFactId(now).id),
+        part.map(({ emailId }) => emailId),
+        part.map(({ contactId }) => contactId),
+        part.map(({ address }) => address),
+        part.map(({ segmentId }) => segmentId),
+        familyId,
+        broadcastId,
+      ]);
+      outbox.append(transaction, sendEvents("queued", rows, emails));
+      return rows.length;
+    }),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
 }

@@ -5,12 +5,11 @@ import type { Job } from "@tidings/jobs/jobs";
 import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Outbox } from "@tidings/messaging/outbox";
-import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
-import { serviceActor } from "@tidings/rpc/actor";
 import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import type { BroadcastKind } from "./broadcast-kind.ts";
 import { COUNTS, progressOf } from "./broadcast-progress.ts";
+import { type Slice, sliceReader } from "./broadcast-slices.ts";
 import type { Recipient } from "./choose-recipients.ts";
 import type { ChosenBehind } from "./chosen-behind.ts";
 
@@ -48,12 +47,6 @@ export interface RecipientChoice<R> {
   putOff?(choosing: Choosing): boolean;
 }
 
-interface Slice<R> {
-  fresh: R[];
-  /** The contact behind which the next one begins; 0 at the end. */
-  next: number;
-}
-
 /** SQL: the position of a broadcast `b` before its first contact. */
 export const FIRST_POSITION = "coalesce(b.min_contact_id, 1) - 1";
 const advanceStatement = prepared(
@@ -87,16 +80,12 @@ const DONE_HERE = new Set(["choosing", "sending", "cancelling"]);
 const UNPUBLISHED = "unpublished";
 const AT_ONCE = 4;
 const CANCELLED_AT_ONCE = 2_000;
-/** Slices that are read in one turn while all their members have a message already. */
-const SLICES_MAX = 50;
 /** Until somebody looks whether all sends are decided. */
 const LOOK_SECONDS = 2;
 /** Until somebody looks who joined the segments. */
 const FOLLOW_SECONDS = 60;
 /** Until somebody looks whether an email whose test goes on is still published. */
 const TEST_LOOK_SECONDS = 60;
-const ALL = 2 ** 31 - 1;
-const actor = serviceActor("Sends");
 
 /** Chooses the recipients of broadcasts, a slice in a transaction, and ends broadcasts whose sends are decided. */
 export function broadcastRunner<R>(
@@ -105,11 +94,11 @@ export function broadcastRunner<R>(
   choice: RecipientChoice<R>,
 ): JobOptions {
   const { cancel, finish } = statementsOf(kind);
-  const nextSlice = sliceReader(upstreams, kind, choice);
+  const readNext = sliceReader(upstreams, kind, choice);
   const readSlice = async (job: Job): Promise<Job> => {
     const [row] = await database.query(choice.readStatement, [job.key], backgroundDeadline());
     if (row?.state !== "choosing" || row.is_paused === "t") return job;
-    const slice = await nextSlice(row);
+    const slice = await readNext(job.key, row);
     return { ...job, payload: { ...job.payload, after: Number(row.position), slice } };
   };
   return {
@@ -171,38 +160,7 @@ function advance<R>(
   transaction.execute(advanceStatement, [id, next, chosen, fresh.length, state]);
 }
 
-/** Reads the next recipients who have no message yet. Those that were chosen already are not even read. */
-function sliceReader<R>(
-  upstreams: Upstreams,
-  kind: BroadcastKind,
-  choice: RecipientChoice<R>,
-): (row: Row) => Promise<Slice<R>> {
-  const contacts = upstreams.client("contact", ContactCommandService);
-  return async (row) => {
-    const deadlineMs = backgroundDeadline();
-    const segments = { segmentIds: idsIn(row.lists), excludedSegmentIds: idsIn(row.excluded_lists) };
-    const last = Number(row.max_contact_id ?? ALL);
-    const pageSize = Math.min(choice.slice, Number(row.batch ?? choice.slice));
-    for (let after = Number(row.position), slices = 1; ; slices++) {
-      const chosen = await choice.chosenBehind(row, after, deadlineMs);
-      const { recipients, next: behind } = await contacts.listRecipients(
-        { ...segments, ...chosen, after, pageSize, channel: kind.channel },
-        { actor, deadlineMs, requestId: "" },
-      );
-      const within = recipients.filter(({ contactId }) => contactId <= last);
-      const next = behind >= last ? 0 : behind;
-      const fresh = await choice.freshOf(row, within, deadlineMs);
-      if (fresh.length > 0 || next === 0 || slices === SLICES_MAX) return { fresh, next };
-      after = next;
-    }
-  };
-}
-
 /** The most recipients of a broadcast. */
 export function mostOf({ recipients_max: most }: Row): number {
-  return most == null ? ALL : Number(most);
-}
-
-function idsIn(json: string | null | undefined): number[] {
-  return JSON.parse(json ?? "[]");
+  return most == null ? Number.POSITIVE_INFINITY : Number(most);
 }

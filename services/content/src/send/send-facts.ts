@@ -18,6 +18,10 @@ export const FACT_COLUMNS = `hash, version, contact_id, email_id, date_queued, d
   state, reason, code, attempts, address, list_id, occasion, source, source_id, lane, tokens, bounce, date_bounced, date_complained,
   ip, open_details, email_version`;
 
+/** Those of a send that was just chosen and has no value in any other. */
+export const CHOSEN_COLUMNS = `hash, version, contact_id, email_id, date_queued, state, address, list_id, occasion, source, source_id, lane,
+  email_version`;
+
 const emailsStatement = prepared(
   "emails_of_sends",
   `select e.id, e.name, e.subject, e.language, e.email_type, (select ${CATEGORY_JSON} from categories where id = e.category_id) as category

@@ -1,3 +1,4 @@
+import { randomFillSync } from "node:crypto";
 import { v7 } from "uuid";
 import type { PageFact } from "./visit-row.ts";
 
@@ -22,7 +23,21 @@ export interface Hit extends PageFact {
 
 /** An id for something that happened at this time, in milliseconds since 1970, and that time. */
 export function newFactId(at: number): { id: string; at: number } {
-  return { id: v7({ msecs: at }), at };
+  return { id: v7({ msecs: at, random: nextRandom() }), at };
+}
+
+const RANDOM_BYTES = 16;
+const pool = Buffer.alloc(256 * RANDOM_BYTES);
+let used = pool.length;
+
+/** Random bytes are asked for many ids at a time: each time takes longer than making the id. */
+function nextRandom(): Uint8Array {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += RANDOM_BYTES;
+  return pool.subarray(used - RANDOM_BYTES, used);
 }
 
 /** The time of a fact, by its id. */
