@@ -57,8 +57,16 @@ function readSlice<R>(upstreams: Upstreams, kind: BroadcastKind, choice: Recipie
     const segments = { segmentIds: idsIn(row.lists), excludedSegmentIds: idsIn(row.excluded_lists) };
     const last = Number(row.max_contact_id ?? LAST_ID);
     const pageSize = Math.min(choice.slice, Number(row.batch ?? choice.slice));
+    const chosenBehind = (after: number) => {
+      const chosen = choice.chosenBehind(row, after, deadlineMs);
+      chosen.catch(() => undefined); // it is seen where it is used
+      return chosen;
+    };
+    let reading = chosenBehind(position);
     for (let after = position, slices = 1; ; slices++) {
-      const chosen = await choice.chosenBehind(row, after, deadlineMs);
+      const chosen = await reading;
+      // While the contact service looks, the next ones are read: most often its slice ends with these.
+      if (chosen.upTo > 0) reading = chosenBehind(chosen.upTo);
       const { recipients, next: behind } = await contacts.listRecipients(
         { ...segments, ...chosen, after, pageSize, channel: kind.channel },
         { actor, deadlineMs, requestId: "" },
@@ -67,6 +75,7 @@ function readSlice<R>(upstreams: Upstreams, kind: BroadcastKind, choice: Recipie
       const next = behind >= last ? 0 : behind;
       const fresh = await choice.freshOf(row, within, deadlineMs);
       if (fresh.length > 0 || next === 0 || slices === SLICES_MAX) return { fresh, next };
+      if (next !== chosen.upTo) reading = chosenBehind(next);
       after = next;
     }
   };
