@@ -56,7 +56,10 @@ async function loadLedger(client: Client, rows: number): Promise<void> {
 
 /** Claims as a process of ours does that has nothing in flight. */
 async function claimAll(databaseUrl: string, claims: number): Promise<{ p50: number; p95: number }> {
-  const database = openDatabase({ url: schemaUrl(databaseUrl, SCHEMA), log: createLog("bench", "warn") });
+  const database = openDatabase({
+    url: schemaUrl(databaseUrl, `${SCHEMA},content`),
+    log: createLog("bench", "warn"),
+  });
   const latencies: number[] = [];
   try {
     let after = 0;
