@@ -47,7 +47,7 @@ const openStatement = prepared(
      select s.id, s.hash as send_hash, s.is_read as was_read, s.state = 'unknown' as is_unknown, s.broadcast_id, o.in_browser, o.replies, o.message_ids, o.machine_opens, o.machine_clicks,
        case when o.times = 0 and o.is_clicked and not s.is_read then 1 else o.times end as times,
        coalesce(o.details, jsonb_build_array(o.click_details -> 0)) as details, o.ip as seen_ip
-     from sends s join opens o on o.hash = s.hash order by s.id for update of s
+     from sends s join opens o on o.hash = s.hash order by s.id + 0 for update of s
    ), opened as (
      update sends s set open_count = s.open_count + h.times, last_opened = case when h.times > 0 then now() else s.last_opened end,
        is_read = s.is_read or h.times + h.replies > 0, date_read = case when h.times + h.replies > 0 then coalesce(s.date_read, now()) else s.date_read end,
