@@ -26,7 +26,8 @@ export interface TransactionOptions {
   lockWaitMs?: number;
   /**
    * Walks indexes, whatever is known of the tables. The plan of a prepared statement is kept: one that was made while a table
-   * was small would read all of it once it has grown.
+   * was small would read all of it once it has grown. No rows are sorted that an index has in order, even where all of it is read for that: who
+   * joins a few rows orders them by an expression, such as `id + 0`.
    */
   byIndex?: boolean | undefined;
   /** `work` sends all statements before it waits for any: COMMIT travels with them, and where one fails it takes the others back. */

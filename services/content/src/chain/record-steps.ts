@@ -30,7 +30,7 @@ const holdStatement = prepared(
   "message_sends_hold",
   `select m.id from message_sends m join unnest($1::bigint[], $2::integer[]) as held (id, lease_token)
      on m.id = held.id and m.lease_token = held.lease_token
-   where lower(m.state) = 'waiting' order by m.id for update of m`,
+   where lower(m.state) = 'waiting' order by m.id + 0 for update of m`,
 );
 const recordStatement = prepared(
   "message_sends_record",

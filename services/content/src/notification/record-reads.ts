@@ -18,12 +18,13 @@ const CLICKS_KEPT = 20;
 /** A read proves that a notification of unknown outcome was sent. One that was read before is changed by a click alone. */
 const readStatement = prepared(
   "notification_sends_read",
-  `with read as (
+  `with reported as materialized (
+     select * from json_to_recordset($1::json) as r (hash uuid, read_at timestamptz, clicks integer, details jsonb, ip text)
+   ), read as (
      select s.id, s.state, s.date_read is null as is_first, r.read_at, r.clicks, r.details, r.ip
-     from json_to_recordset($1::json) as r (hash uuid, read_at timestamptz, clicks integer, details jsonb, ip text)
-       join notification_sends s on s.hash = r.hash
-     where s.date_read is null or r.clicks > 0
-     order by s.id for update of s
+     from reported r join notification_sends s on s.hash = r.hash
+     where s.hash = any (array(select hash from reported)) and (s.date_read is null or r.clicks > 0)
+     order by s.id + 0 for update of s
    ), changed as (
      update notification_sends s set version = s.version + 1, date_read = coalesce(s.date_read, r.read_at), ip = coalesce(s.ip, nullif(r.ip, '')),
        state = case s.state when 'unknown' then 'sent' else s.state end,
@@ -32,7 +33,7 @@ const readStatement = prepared(
        date_clicked = case when r.clicks > 0 then coalesce(s.date_clicked, r.read_at) else s.date_clicked end,
        last_clicked = case when r.clicks > 0 then r.read_at else s.last_clicked end,
        click_details = case when jsonb_array_length(s.click_details) < ${CLICKS_KEPT} then s.click_details || r.details else s.click_details end
-     from read r where s.id = r.id
+     from read r where s.id = r.id and s.id = any (array(select id from read))
      returning s.*, r.is_first, r.state = 'unknown' as is_proof
    ), counted as (
      update notifications n set read_count = n.read_count + c.read, sent_count = n.sent_count + c.sent
@@ -75,8 +76,10 @@ export function recordReads(
   { database, outbox }: { database: Database; outbox: Outbox },
   reads: NotificationRead[],
 ): Promise<void> {
-  return database.transaction(backgroundDeadline(), (transaction) =>
-    recordReadsIn(transaction, outbox, reads),
+  return database.transaction(
+    backgroundDeadline(),
+    (transaction) => recordReadsIn(transaction, outbox, reads),
+    { byIndex: true },
   );
 }
 

@@ -87,9 +87,11 @@ const growStatement = prepared(
      select * from json_to_recordset($1::json)
        as x (tracking_id text, guid text, time_watched integer, duration integer, date_left timestamptz)),
    known as (
-     select distinct on (h.tracking_id, h.guid) h.id, h.date_hit, x.time_watched, x.duration, x.date_left
-     from x join video_hits h on h.tracking_id = x.tracking_id and h.guid = x.guid and h.date_hit > now() - interval '1 day'
-     order by h.tracking_id, h.guid, h.date_hit desc)
+     select h.id, h.date_hit, x.time_watched, x.duration, x.date_left
+     from x cross join lateral (
+       select id, date_hit from video_hits
+       where tracking_id = x.tracking_id and guid = x.guid and date_hit > now() - interval '1 day'
+       order by date_hit + interval '0 s' desc limit 1) h)
    update video_hits h set version = h.version + 1, date_left = greatest(h.date_left, known.date_left),
      time_watched = greatest(h.time_watched, known.time_watched), duration = coalesce(known.duration, h.duration)
    from known where h.id = known.id and h.date_hit = known.date_hit

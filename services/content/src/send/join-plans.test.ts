@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, test } from "node:test";
+import { type Database, openDatabase } from "@tidings/database/database";
+import { pagesRead } from "@tidings/database/testing/pages-read";
+import { createOutbox } from "@tidings/messaging/outbox";
+import { createLog } from "@tidings/runtime/log";
+import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
+import { recordSteps } from "../chain/record-steps.ts";
+import { recordReads } from "../notification/record-reads.ts";
+import { openRecorder } from "./record-opens.ts";
+
+const ROWS = 50_000;
+/** The pages of a row, its indexes, and those that it is written to. */
+const PAGES_MAX = 120;
+
+let testDatabase: TestDatabase;
+let database: Database;
+before(async () => {
+  testDatabase = await createTestDatabase();
+  // One connection, so that its prepared statements can be explained.
+  const log = createLog("test", "silent");
+  database = openDatabase({ url: testDatabase.url("content"), log, connectionsMax: 1 });
+});
+after(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+test("an open, a read of a notification and a step of a message find their rows by index, also once the ledgers have grown from nothing", async () => {
+  const outbox = createOutbox();
+  const recordOpen = openRecorder(database, outbox);
+  const at = Date.now();
+  // The plans that are kept are those of empty ledgers.
+  for (let time = 0; time < 10; time += 1) {
+    assert.equal(await recordOpen({ hash: randomUUID(), by: "picture" }), false);
+    await recordReads({ database, outbox }, [{ hash: randomUUID(), at, ip: "" }]);
+    await recordSteps({ database, outbox, wake: () => undefined }, []);
+  }
+  await queryAsSuperuser(
+    testDatabase,
+    `set search_path = content;
+     insert into sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, state, started_at)
+       select gen_random_uuid(), 1, 1, 1, i, i, 'list', 1, 'sent', now() from generate_series(1, ${ROWS}) i;
+     insert into notification_sends (hash, notification_id, contact_id, chosen_contact_id, occasion, content, state, is_mobile)
+       select gen_random_uuid(), 1, i, i, i::text, '{}', 'sent', false from generate_series(1, ${ROWS}) i;
+     insert into message_sends (hash, message_id, contact_id, chosen_contact_id, occasion, source, source_id, channels)
+       select gen_random_uuid(), 1, i, i, i::text, 'message', 1, '[]' from generate_series(1, ${ROWS}) i`,
+  );
+  const hashIn = async (table: string) =>
+    (await queryAsSuperuser(testDatabase, `select hash from content.${table} limit 1`))[0]?.hash;
+  const read = `[{"hash":"${await hashIn("notification_sends")}","read_at":"2026-01-01","clicks":0,"details":[],"ip":""}]`;
+  const statements = [
+    `sends_open('{${await hashIn("sends")}}', '{picture}', '{t}', '{""}', '{""}', '{""}')`,
+    `notification_sends_read('${read}')`,
+    "message_sends_hold('{5}', '{0}')",
+  ];
+  const tables = ["sends", "notification_sends", "message_sends"];
+  for (const prepare of [async () => undefined, () => analyze(tables)]) {
+    await prepare();
+    for (const statement of statements)
+      for (const plan of ["generic", "custom"] as const) {
+        const pages = await pagesRead(database, statement, { byIndex: true, plan });
+        assert.ok(pages < PAGES_MAX, `${statement}, ${plan} plan: ${pages} pages`);
+      }
+  }
+});
+
+/** Then Postgres knows how many rows there are. */
+async function analyze(tables: string[]): Promise<void> {
+  for (const table of tables) await queryAsSuperuser(testDatabase, `analyze content.${table}`);
+}
