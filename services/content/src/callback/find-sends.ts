@@ -54,7 +54,7 @@ export function sendFinder({ table, address, item, columns, formOf }: Ledger): F
   /** Locked in the order in which opens lock them. */
   const lockStatement = prepared(
     `${table}_of_feedback`,
-    `select hash, contact_id, ${item}, address, state, ${columns} from ${table} where hash = any($1::uuid[]) order by id for update`,
+    `select hash, contact_id, ${item}, address, state, ${columns} from ${table} where hash = any($1::uuid[]) order by id + 0 for update`,
   );
   const isTo = (send: Row, to: string) => to === "" || !send.address || formOf(send.address) === formOf(to);
   return async (transaction, events) => {

@@ -6,6 +6,7 @@ import { pagesRead } from "@tidings/database/testing/pages-read";
 import { createOutbox } from "@tidings/messaging/outbox";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
+import { recordFeedback } from "../callback/record-feedback.ts";
 import { recordSteps } from "../chain/record-steps.ts";
 import { recordReads } from "../notification/record-reads.ts";
 import { openRecorder } from "./record-opens.ts";
@@ -27,7 +28,7 @@ after(async () => {
   await testDatabase.drop();
 });
 
-test("an open, a read of a notification and a step of a message find their rows by index, also once the ledgers have grown from nothing", async () => {
+test("an open, a report of a provider, a read of a notification and a step of a message find their rows by index, also once the ledgers have grown from nothing", async () => {
   const outbox = createOutbox();
   const recordOpen = openRecorder(database, outbox);
   const at = Date.now();
@@ -35,6 +36,8 @@ test("an open, a read of a notification and a step of a message find their rows 
   for (let time = 0; time < 10; time += 1) {
     assert.equal(await recordOpen({ hash: randomUUID(), by: "picture" }), false);
     await recordReads({ database, outbox }, [{ hash: randomUUID(), at, ip: "" }]);
+    const lost = { kind: "hard", id: "", hash: randomUUID(), address: "", at, code: 550, text: "" } as const;
+    await recordFeedback(database, outbox, { provider: "test", events: [lost] });
     await recordSteps({ database, outbox, wake: () => undefined }, []);
   }
   await queryAsSuperuser(
@@ -53,6 +56,7 @@ test("an open, a read of a notification and a step of a message find their rows 
   const statements = [
     `sends_open('{${await hashIn("sends")}}', '{picture}', '{t}', '{""}', '{""}', '{""}')`,
     `notification_sends_read('${read}')`,
+    `sends_of_feedback('{${await hashIn("sends")}}')`,
     "message_sends_hold('{5}', '{0}')",
   ];
   const tables = ["sends", "notification_sends", "message_sends"];

@@ -48,7 +48,7 @@ const countStatement = prepared(
 const holdStatement = prepared(
   "mail_clicks_show",
   `update mail_clicks set hit = jsonb_set(hit, '{shown}', coalesce(hit -> 'shown', '[]') || $2::jsonb)
-   where id = (select id from mail_clicks where device ->> 'id' = $1 and hit is not null order by id desc limit 1) returning id`,
+   where id = (select id from mail_clicks where device ->> 'id' = $1 and hit is not null order by id::text desc limit 1) returning id`,
 );
 
 /** Records that contents were shown: those that come at the same time in one transaction. What a visitor saw who waits is kept with their latest hit. */
