@@ -89,7 +89,7 @@ export const migrations: Migrations = {
     `create table refused_categories (
       contact_id integer not null references contacts on delete cascade, category_id integer not null, primary key (contact_id, category_id))`,
   ),
-  // What contacts chose is asked for anew: refusals were not kept before there was a table for them.
+  // Choices of categories are asked for anew: refusals were not kept before there was a table for them.
   "0095_listed_choices": statements(
     "update projected_versions set version = 0 where kind = 'category_subscription'",
   ),

@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import type { BroadcastKind } from "./broadcast-kind.ts";
 import type { Recipient } from "./choose-recipients.ts";
 import type { ChosenBehind } from "./chosen-behind.ts";
-import type { RecipientChoice } from "./run-broadcasts.ts";
+import type { RecipientChoice } from "./recipient-choice.ts";
 
 /** Recipients of a broadcast who have no message yet. */
 export interface Slice<R> {
@@ -21,7 +21,7 @@ interface Page {
   members: Recipient[];
   /** The contact behind which the next one begins; 0 at the end. */
   next: number;
-  /** Who was chosen behind it, where that is being read. */
+  /** The contacts behind it that were chosen, where they are being read. */
   chosenNext: Promise<ChosenBehind> | undefined;
 }
 

@@ -18,7 +18,7 @@ export const FACT_COLUMNS = `hash, version, contact_id, email_id, date_queued, d
   state, reason, code, attempts, address, list_id, occasion, source, source_id, lane, tokens, bounce, date_bounced, date_complained,
   ip, open_details, email_version`;
 
-/** Those of a send that was just chosen and has no value in any other. */
+/** The columns of a send that was just chosen: all others have no value. */
 export const CHOSEN_COLUMNS = `hash, version, contact_id, email_id, date_queued, state, address, list_id, occasion, source, source_id, lane,
   email_version`;
 
