@@ -22,10 +22,11 @@ export const FACT_COLUMNS = `hash, version, contact_id, email_id, date_queued, d
 export const CHOSEN_COLUMNS = `hash, version, contact_id, email_id, date_queued, state, address, list_id, occasion, source, source_id, lane,
   email_version`;
 
+/** Its plan is kept: an array as it is would be planned for anew at each group of mails. */
 const emailsStatement = prepared(
   "emails_of_sends",
   `select e.id, e.name, e.subject, e.language, e.email_type, (select ${CATEGORY_JSON} from categories where id = e.category_id) as category
-   from emails e where e.id = any ($1::integer[])`,
+   from emails e where e.id = any ((select $1::integer[])::integer[])`,
 );
 /** Longer ones would make an event of 500 sends too large to read at once. */
 const TOKENS_LENGTH_MAX = 20_000;
