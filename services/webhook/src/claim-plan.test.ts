@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { type Database, openDatabase } from "@tidings/database/database";
+import { test } from "node:test";
+import { openExplained } from "@tidings/database/testing/explained-database";
 import { pagesRead } from "@tidings/database/testing/pages-read";
-import { createLog } from "@tidings/runtime/log";
-import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
+import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { deliveryQueue, recordOutcomes } from "./delivery.ts";
 
 const WEBHOOKS = 1_000;
@@ -11,18 +10,7 @@ const DELIVERIES_EACH = 100;
 /** Pages of a look-up: a few levels of each index and the row. A scan of a table or an index has thousands. */
 const PAGES_A_GROUP = 120;
 
-let testDatabase: TestDatabase;
-let database: Database;
-before(async () => {
-  testDatabase = await createTestDatabase();
-  // One connection, so that the plans which are made first are those that are kept.
-  const log = createLog("test", "silent");
-  database = openDatabase({ url: testDatabase.url("webhook"), log, connectionsMax: 1 });
-});
-after(async () => {
-  await database.close();
-  await testDatabase.drop();
-});
+const { testDatabase, database } = await openExplained("webhook");
 
 const run = (text: string) => database.query({ text }, [], Date.now() + 60_000);
 

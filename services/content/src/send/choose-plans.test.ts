@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import { test } from "node:test";
+import { backgroundDeadline } from "@tidings/database/database";
+import { openExplained } from "@tidings/database/testing/explained-database";
 import { pagesRead } from "@tidings/database/testing/pages-read";
-import { createLog } from "@tidings/runtime/log";
-import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
+import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { type Recipient, standingOf } from "./choose-recipients.ts";
 
 const ROWS = 50_000;
@@ -11,18 +11,7 @@ const SLICE = 100;
 /** A recipient is looked up three times: the pages of three indexes and a row. */
 const PAGES_OF_A_RECIPIENT = 15;
 
-let testDatabase: TestDatabase;
-let database: Database;
-before(async () => {
-  testDatabase = await createTestDatabase();
-  // One connection, so that its prepared statements can be explained.
-  const log = createLog("test", "silent");
-  database = openDatabase({ url: testDatabase.url("content"), log, connectionsMax: 1 });
-});
-after(async () => {
-  await database.close();
-  await testDatabase.drop();
-});
+const { testDatabase, database } = await openExplained("content");
 
 /** Looks recipients up, half of whom have the email, and counts the pages that are read for that. */
 async function lookUp(): Promise<void> {

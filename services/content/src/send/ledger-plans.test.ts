@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import { backgroundDeadline } from "@tidings/database/database";
+import { openExplained } from "@tidings/database/testing/explained-database";
 import { pagesRead } from "@tidings/database/testing/pages-read";
 import { createOutbox } from "@tidings/messaging/outbox";
 import { ListSendsRequestSchema } from "@tidings/proto/tidings/content/v1/ledger";
 import type { Call } from "@tidings/rpc/call";
-import { createLog } from "@tidings/runtime/log";
-import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
+import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { noticeMethods } from "../notice/list-notices.ts";
 import { smsLedgerMethods } from "../text/sms-ledger.ts";
 import type { LedgerOptions } from "./channel-ledger.ts";
@@ -21,18 +21,7 @@ const LAST = "9223372036854775807";
 /** A filter that says nothing. */
 const ANY = "null, null, null, null";
 
-let testDatabase: TestDatabase;
-let database: Database;
-before(async () => {
-  testDatabase = await createTestDatabase();
-  // One connection, so that its prepared statements can be explained.
-  const log = createLog("test", "silent");
-  database = openDatabase({ url: testDatabase.url("content"), log, connectionsMax: 1 });
-});
-after(async () => {
-  await database.close();
-  await testDatabase.drop();
-});
+const { testDatabase, database } = await openExplained("content");
 
 const callNow = (): Call => ({
   actor: { kind: "user", id: 1, name: "", admin: true, permissions: {} },

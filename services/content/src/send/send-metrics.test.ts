@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
-import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import { beforeEach, test } from "node:test";
+import { backgroundDeadline } from "@tidings/database/database";
+import { openExplained } from "@tidings/database/testing/explained-database";
 import { pagesRead } from "@tidings/database/testing/pages-read";
-import { createLog } from "@tidings/runtime/log";
-import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
+import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { noticeLane } from "../notice/notice-queue.ts";
 import { keepAddressRefusal } from "./address-refusals.ts";
 import { keepRefusals, RefusalReason } from "./refusals.ts";
@@ -14,18 +14,7 @@ const FINAL = 50_000;
 /** A few pages of each index. The ledger of this test has a thousand. */
 const PAGES_MAX = 100;
 
-let testDatabase: TestDatabase;
-let database: Database;
-before(async () => {
-  testDatabase = await createTestDatabase();
-  // One connection, so that the plans which are made first are those that are kept.
-  const log = createLog("test", "silent");
-  database = openDatabase({ url: testDatabase.url("content"), log, connectionsMax: 1 });
-});
-after(async () => {
-  await database.close();
-  await testDatabase.drop();
-});
+const { testDatabase, database } = await openExplained("content");
 beforeEach(() => run("delete from sends; delete from notices; delete from broadcasts; delete from jobs"));
 
 const run = (text: string) => queryAsSuperuser(testDatabase, `set search_path = content; ${text}`);
