@@ -1,8 +1,8 @@
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { type Database, prepared, queryByIndex } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
-import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
+import { type DomainEvent, domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { contactsByFate, fatesLock } from "@tidings/projection/contact-fates";
 import { SnapshotSchema } from "@tidings/proto/tidings/api/v1/snapshot";
 import { CategorySubscriptionChangedSchema } from "@tidings/proto/tidings/content/v1/events";
@@ -64,16 +64,7 @@ export async function chooseCategories(
   if (shown.length === 0) return;
   fatesLock.shared(transaction);
   const rows = await transaction.query(chooseStatement, [contactId, shown, chosen]);
-  const events = rows.map((row) => {
-    const choice = { id: Number(row.id), version: Number(row.version) };
-    return domainEvent(
-      "tidings.content.category.subscription_changed",
-      choice,
-      CategorySubscriptionChangedSchema,
-      choiceIn(row),
-    );
-  });
-  outbox.append(transaction, events);
+  outbox.append(transaction, rows.map(choiceEvent));
 }
 
 const snapshotsStatement = prepared(
@@ -88,24 +79,23 @@ export function choiceSnapshots(database: Database): SnapshotSource {
     type: CategorySubscriptionChangedSchema.typeName,
     async list({ afterId, pageSize }, deadlineMs) {
       const rows = await queryByIndex(database, snapshotsStatement, [afterId, pageSize], deadlineMs);
-      return rows.map((row) =>
-        create(SnapshotSchema, {
-          id: Number(row.id),
-          version: Number(row.version),
-          payload: toBinary(
-            CategorySubscriptionChangedSchema,
-            create(CategorySubscriptionChangedSchema, choiceIn(row)),
-          ),
-        }),
-      );
+      return rows.map((row) => {
+        const { aggregateId: id, aggregateVersion: version, payload } = choiceEvent(row);
+        return create(SnapshotSchema, { id, version, payload });
+      });
     },
   };
 }
 
-function choiceIn({ contact_id, category_id, is_subscribed }: Row) {
-  return {
-    contactId: Number(contact_id),
-    categoryId: Number(category_id),
-    isSubscribed: is_subscribed === "t",
-  };
+function choiceEvent({ id, version, contact_id, category_id, is_subscribed }: Row): DomainEvent {
+  return domainEvent(
+    "tidings.content.category.subscription_changed",
+    { id: Number(id), version: Number(version) },
+    CategorySubscriptionChangedSchema,
+    {
+      contactId: Number(contact_id),
+      categoryId: Number(category_id),
+      isSubscribed: is_subscribed === "t",
+    },
+  );
 }
