@@ -8,6 +8,7 @@ import { type Postgres, startPostgres } from "@tidings/embedded/postgres";
 import { serverProgram } from "@tidings/embedded/server-program";
 import { Client } from "pg";
 import { bundlePrograms } from "./bundle.ts";
+import { memoryFolder } from "./memory-folder.ts";
 import { migrateSchemas } from "./migrate-schemas.ts";
 import { tellCoverage } from "./openapi-coverage.ts";
 import { onStopSignal } from "./stop-signal.ts";
@@ -38,10 +39,11 @@ process.exit(await runWithServers(process.argv.slice(2)));
 /** Runs the tests of the files and folders given (all when none) and returns the exit code. */
 async function runWithServers(args: string[]): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "tidings-test-"));
+  const data = await memoryFolder("tidings-test");
   let postgres: Postgres | undefined;
   try {
     [postgres] = await Promise.all([
-      startPostgres({ dataDir: join(folder, "postgres"), durable: false }),
+      startPostgres({ dataDir: join(data ?? folder, "postgres"), durable: false }),
       serverProgram("nats-server"),
       serverProgram("redis-server"),
       bundlePrograms(),
@@ -60,7 +62,7 @@ async function runWithServers(args: string[]): Promise<number> {
     return 1;
   } finally {
     await postgres?.stop();
-    await rm(folder, { recursive: true, force: true });
+    for (const used of [folder, data]) if (used) await rm(used, { recursive: true, force: true });
   }
 }
 
