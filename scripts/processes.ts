@@ -2,7 +2,7 @@ import { type DurablePlace, durableKey } from "@tidings/bus/streams";
 import type { Migrations } from "@tidings/database/migrate";
 import { gatewayVariables } from "@tidings/gateway/config";
 import { migrations as identity } from "@tidings/gateway/migrations";
-import type { z } from "zod";
+import { z } from "zod";
 import { campaignVariables } from "../services/campaign/src/config.ts";
 import { durables as campaignDurables } from "../services/campaign/src/durables.ts";
 import { migrations as campaign } from "../services/campaign/src/migrations.ts";
@@ -32,14 +32,16 @@ interface Row<N extends string> {
   variables: string[];
   /** The durables by which it reads events: `<stream>/<name>`. */
   durables: string[];
+  /** Does it connect to addresses that users name? */
+  callsOut: boolean;
 }
 
 const rows = [
   service("contact", contact, contactVariables, contactDurables),
-  service("content", content, contentVariables, contentDurables),
+  { ...service("content", content, contentVariables, contentDurables), callsOut: true },
   service("campaign", campaign, campaignVariables, campaignDurables),
   service("reporting", reporting, reportingVariables, reportingDurables),
-  service("webhook", webhook, webhookVariables, webhookDurables),
+  { ...service("webhook", webhook, webhookVariables, webhookDurables), callsOut: true },
   {
     ...service("gateway", identity, gatewayVariables, []),
     schema: "identity",
@@ -52,17 +54,42 @@ export type ProcessName = (typeof rows)[number]["name"];
 export interface ProcessRow extends Row<ProcessName> {
   /** The processes that may call it: those that read its address. */
   callers: ProcessName[];
+  /** Where it listens unless a variable says otherwise; `http` is where it answers browsers. */
+  ports: { grpc: number; ops: number; http: number | undefined };
+  /** The processes that pass browsers on to it. Browsers come to it themselves where there are none. */
+  httpCallers: ProcessName[];
 }
 
 /** Every process of the product, in the order they are started. */
 export const processes: ProcessRow[] = rows.map((row) => ({
   ...row,
-  callers: rows.filter(({ variables }) => variables.includes(addressOf(row))).map(({ name }) => name),
+  callers: readersOf(addressOf(row)),
+  ports: {
+    grpc: defaultPort(row, "GRPC_PORT") ?? 0,
+    ops: defaultPort(row, "OPS_PORT") ?? 0,
+    http: defaultPort(row, "PORT") ?? defaultPort(row, "WEB_PORT"),
+  },
+  httpCallers: readersOf(webAddressOf(row)),
 }));
 
 /** The variable with the address of a process, which is called by the name of its schema. */
 export function addressOf({ schema }: Pick<ProcessRow, "schema">): string {
   return `${schema.toUpperCase()}_ADDRESS`;
+}
+
+/** The variable with the address at which a process answers browsers. */
+export function webAddressOf({ schema }: Pick<ProcessRow, "schema">): string {
+  return `${schema.toUpperCase()}_WEB_ADDRESS`;
+}
+
+/** The processes that read a variable. */
+export function readersOf(variable: string): ProcessName[] {
+  return rows.filter(({ variables }) => variables.includes(variable)).map(({ name }) => name);
+}
+
+function defaultPort({ shape }: Pick<ProcessRow, "shape">, variable: string): number | undefined {
+  const port = shape[variable];
+  return port && Number(z.parse(port, undefined));
 }
 
 function service<N extends string>(
@@ -73,5 +100,6 @@ function service<N extends string>(
 ): Row<N> {
   const entry = `services/${name}/src/main.ts`;
   const durables = places.map(durableKey);
-  return { name, schema: name, migrations, entry, shape, variables: Object.keys(shape), durables };
+  const variables = Object.keys(shape);
+  return { name, schema: name, migrations, entry, shape, variables, durables, callsOut: false };
 }

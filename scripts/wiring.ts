@@ -1,15 +1,17 @@
 import { deployments } from "./deployments.ts";
 import { passwordVariableOf } from "./migrate-config.ts";
-import { addressOf, type ProcessRow, processes } from "./processes.ts";
+import { addressOf, type ProcessRow, processes, readersOf, webAddressOf } from "./processes.ts";
 
-/** Files that say where each process finds others, who may call it and what it reads. `npm run generate` writes that into them. */
+/** Files that say where processes listen, where each finds others, who may call it and what it reads. `npm run generate` writes that into them. */
 export const WIRED_FILES: { path: string; wired(text: string): string }[] = [
   { path: "charts/tidings/values.yaml", wired: wiredValues },
   { path: "charts/tidings/values.schema.json", wired: wiredValuesSchema },
   { path: "charts/tidings/Chart.yaml", wired: wiredDependencies },
-  { path: "charts/tidings/templates/network-policies.yaml", wired: wiredList },
+  { path: "charts/tidings/templates/network-policies.yaml", wired: (text) => wiredRedis(wiredList(text)) },
   { path: "charts/tidings/templates/stores/nats.yaml", wired: wiredList },
   { path: "charts/service/values.schema.json", wired: wiredNames },
+  { path: "charts/service/templates/deployment.yaml", wired: wiredPorts },
+  { path: "charts/service/templates/service.yaml", wired: wiredPorts },
   { path: "compose.yaml", wired: wiredCompose },
   { path: "charts/tidings/ci/minimal.yaml", wired: wiredProfile },
   { path: "charts/tidings/ci/production.yaml", wired: wiredProfile },
@@ -17,11 +19,7 @@ export const WIRED_FILES: { path: string; wired(text: string): string }[] = [
   { path: "cluster/values/load.yaml", wired: wiredProfile },
 ];
 
-/** Where the gateway finds what visitors see. */
-const WEB = { variable: "CONTENT_WEB_ADDRESS", address: "content:8081" };
-const GRPC_PORT = 50051;
-
-/** Values of the chart: `consumers`, `callers` and `addresses` of each process come first. A new process gets the secrets that all have. */
+/** Values of the chart: what follows from its row stands first at each process. A new process gets the secrets that all have. */
 function wiredValues(text: string): string {
   const withPasswords = text.replace(/(?:^ {4}[A-Z]+_PASSWORD: \{\}\n){2,}/m, () =>
     linesOf(passwords(""), (name) => `    ${name}: {}\n`),
@@ -34,11 +32,13 @@ function wiredValues(text: string): string {
     wired(row, block) {
       const rest = block
         .replace(/^ {2}(consumers|addresses):\n(?: {4}.*\n)*/gm, "")
-        .replace(/^ {2}callers: .*\n/m, "");
+        .replaceAll(/^ {2}(callers|http|internet): .*\n/gm, "");
       return [
         section("consumers", row.durables, consumerLine),
         `  callers: [${callersOf(row).join(", ")}]\n`,
         section("addresses", addressesOf(row, ""), ([name, address]) => `    ${name}: ${address}\n`),
+        httpLine(row),
+        row.callsOut ? "  internet: true\n" : "",
         rest,
       ].join("");
     },
@@ -48,6 +48,13 @@ function wiredValues(text: string): string {
 /** Senders call, too. */
 function callersOf({ name }: ProcessRow): string[] {
   return deployments.find((deployment) => deployment.name === name)?.callers ?? [];
+}
+
+/** Without callers it is open to browsers. */
+function httpLine({ ports: { http }, httpCallers }: ProcessRow): string {
+  if (http === undefined) return "";
+  const callers = httpCallers.length > 0 ? `, callers: [${httpCallers.join(", ")}]` : "";
+  return `  http: { port: ${http}${callers} }\n`;
 }
 
 const SECRETS = ["DATABASE_URL", "NATS_URL", "ACTOR_PRIVATE_KEY", "ACTOR_PUBLIC_KEYS"];
@@ -98,6 +105,20 @@ function wiredList(text: string): string {
   return text.replaceAll(/(?<=(?::= |\()list)(?: "[a-z]+"){2,}/g, names);
 }
 
+/** The processes that count limits together. */
+function wiredRedis(text: string): string {
+  const names = linesOf(readersOf("REDIS_URL"), (name) => ` "${name}"`);
+  return text.replace(/(?<="redis" \(list)(?: "[a-z]+")+/, names);
+}
+
+/** Ports that all processes have, in templates. */
+function wiredPorts(text: string): string {
+  const [{ ports }] = processes as [ProcessRow];
+  return text
+    .replaceAll(/(?<=-grpc:|name: grpc, (?:containerPort|port): )\d+/g, String(ports.grpc))
+    .replaceAll(/(?<=name: ops, (?:containerPort|port): )\d+/g, String(ports.ops));
+}
+
 /** Values for an occasion, a line for each process: a new one has the line of reporting, which is special in nothing. */
 function wiredProfile(text: string): string {
   const missing = processes.filter(({ name }) => !new RegExp(`^${name}:`, "m").test(text));
@@ -138,12 +159,24 @@ function wiredCompose(text: string): string {
     before: "  migrate:",
     added: composeBlock,
     wired(row, block) {
-      const addresses = linesOf(addressesOf(row, `:${GRPC_PORT}`), ([name, at]) => `      ${name}: ${at}\n`);
+      const addresses = linesOf(
+        addressesOf(row, `:${row.ports.grpc}`),
+        ([name, at]) => `      ${name}: ${at}\n`,
+      );
+      const networks = isOutside(row) ? "    networks: [inside, outside]\n" : "";
       return block
         .replaceAll(/^ {6}(?!INTERNAL|MAIL_INBOX)\w+_ADDRESS: .*\n/gm, "")
-        .replace(/^ {6}NATS_URL: .*\n/m, (line) => line + addresses);
+        .replace(/^ {6}NATS_URL: .*\n/m, (line) => line + addresses)
+        .replace(/^ {4}networks: .*\n/m, "")
+        .replace(/^ {4}build: .*\n/m, (line) => line + networks)
+        .replace(/(?<=\$\{PORT:-\d+\}:)\d+/, String(row.ports.http));
     },
   });
+}
+
+/** Does it connect to what is outside, or do browsers come to it? */
+function isOutside({ callsOut, ports, httpCallers }: ProcessRow): boolean {
+  return callsOut || (ports.http !== undefined && httpCallers.length === 0);
 }
 
 function composeBlock({ name, variables }: ProcessRow): string {
@@ -183,10 +216,9 @@ function wiredBlocks(text: string, { indent, before, added, wired }: Blocks): st
   );
 }
 
-/** The addresses that a process reads, in the order of the processes. */
+/** The addresses that a process reads, in the order of the processes; where browsers are passed on to come last. */
 function addressesOf({ variables }: ProcessRow, port: string): [string, string][] {
-  const called = processes
-    .map((row): [string, string] => [addressOf(row), row.name + port])
-    .filter(([variable]) => variables.includes(variable));
-  return variables.includes(WEB.variable) ? [...called, [WEB.variable, WEB.address]] : called;
+  const calls = processes.map((row): [string, string] => [addressOf(row), row.name + port]);
+  const web = processes.map((row): [string, string] => [webAddressOf(row), `${row.name}:${row.ports.http}`]);
+  return [...calls, ...web].filter(([variable]) => variables.includes(variable));
 }

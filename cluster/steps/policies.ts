@@ -1,4 +1,5 @@
 import { deployments, SENDER } from "@tidings/scripts/deployments";
+import { processes, readersOf } from "@tidings/scripts/processes";
 import { NODE } from "../cluster.ts";
 import { kubectl, type Pod, pods } from "../kubectl.ts";
 import { say } from "../progress.ts";
@@ -17,8 +18,6 @@ interface Door {
 
 const ALL = deployments.map(({ name }) => name);
 const STRANGER = "stranger";
-const GRPC_PORT = 50051;
-const OPS_PORT = 9090;
 /** Where nothing answers by then, nothing lets it through. */
 const CONNECT_LIMIT_MS = 3_000;
 
@@ -64,14 +63,15 @@ function doorsOf(running: (component: string) => Pod, world: World): Door[] {
   });
   const receiver = new URL(world.listener.url);
   return [
-    ...deployments.map(({ name, callers }) => door(name, "gRPC", GRPC_PORT, callers)),
-    ...ALL.map((name) => door(name, "metrics", OPS_PORT, [])),
-    door("gateway", "HTTP", 8080, undefined),
-    door("content", "HTTP", 8081, ["gateway"]),
+    ...deployments.map(({ name, callers, ports }) => door(name, "gRPC", ports.grpc, callers)),
+    ...deployments.map(({ name, ports }) => door(name, "metrics", ports.ops, [])),
+    ...processes.flatMap(({ name, ports: { http }, httpCallers }) =>
+      http === undefined ? [] : [door(name, "HTTP", http, httpCallers.length > 0 ? httpCallers : undefined)],
+    ),
     door("postgres", "", 5432, ALL),
     door("nats", "", 4222, ALL),
     door("nats", "monitoring", 8222, []),
-    door("redis", "", 6379, ["gateway"]),
+    door("redis", "", 6379, readersOf("REDIS_URL")),
     {
       name: "receiver",
       host: receiver.hostname,
