@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { resources } from "@tidings/gateway/resources";
 import { auditedBySubject } from "@tidings/reporting/audited";
 import { placeOf } from "@tidings/resource/resource";
@@ -7,10 +7,9 @@ import { standardOf } from "@tidings/rpc/standard";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Entity } from "./client.ts";
 import { make, newPerson } from "./people.ts";
-import { startTestStack } from "./stack.ts";
+import { sharedStack } from "./shared-stack.ts";
 
-const stack = await startTestStack();
-after(() => stack.stop());
+const stack = await sharedStack();
 const { api } = stack;
 
 interface Entry extends Entity {

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { Answer, Entity } from "./client.ts";
-import { startTestStack } from "./stack.ts";
+import { sharedStack } from "./shared-stack.ts";
 
-const stack = await startTestStack();
+const stack = await sharedStack();
 const { api } = stack;
-after(() => stack.stop());
 
 const ids: number[] = [];
 for (const firstname of ["Ada", "Bob"])

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { type Contact, createClient, idsInOrder } from "./client.ts";
-import { ADMINISTRATOR, startTestStack } from "./stack.ts";
+import { sharedStack } from "./shared-stack.ts";
+import { ADMINISTRATOR } from "./stack.ts";
 
-const stack = await startTestStack();
+const stack = await sharedStack();
 const { api } = stack;
-after(() => stack.stop());
 
 let count = 0;
 const address = () => `journey-${++count}@example.com`;

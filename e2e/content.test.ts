@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Answer, Client, Entity } from "./client.ts";
 import { make, newPerson } from "./people.ts";
-import { startTestStack } from "./stack.ts";
+import { sharedStack } from "./shared-stack.ts";
 
 /** Operations of emails, pages and their like beyond those of every resource. */
 
-const stack = await startTestStack();
-after(() => stack.stop());
+const stack = await sharedStack();
 const { api } = stack;
 
 let count = 0;

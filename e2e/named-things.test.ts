@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { before, describe, test } from "node:test";
 import type { DescMessage } from "@bufbuild/protobuf";
 import { eventTypes } from "@tidings/campaign/campaign/event-types";
 import { actionKinds } from "@tidings/campaign/point/action";
@@ -17,12 +17,11 @@ import { standardOf } from "@tidings/rpc/standard";
 import type { Answer, Client } from "./client.ts";
 import { make, newPerson } from "./people.ts";
 import { addFirstContact, resources } from "./resources.ts";
-import { startTestStack } from "./stack.ts";
+import { sharedStack } from "./shared-stack.ts";
 
 /** Properties and filters name entities by ids: the writer has to see each of them, and may cause nothing that they may not do. */
 
-const stack = await startTestStack();
-after(() => stack.stop());
+const stack = await sharedStack();
 const { api } = stack;
 
 const MISSING = 2_000_000_000;

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { make, newPerson } from "./people.ts";
 import { query } from "./query.ts";
-import { startVisitedStack } from "./visited-stack.ts";
+import { sharedStack } from "./shared-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** How A/B tests of pages stand, and how they end. */
 
-const stack = await startVisitedStack({ hasOwnHost: true });
-after(() => stack.stop());
+const stack = await sharedStack();
 const { api, baseUrl, database, publicUrl } = stack;
 const { host } = new URL(publicUrl);
 

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startVisitedStack } from "./visited-stack.ts";
+import { sharedStack } from "./shared-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Landing pages and slots as visitors see them, on a host of their own. */
 
-const stack = await startVisitedStack({ hasOwnHost: true });
-after(() => stack.stop());
+const stack = await sharedStack();
 const { api, baseUrl, publicUrl, made, query } = stack;
 const { host } = new URL(publicUrl);
 

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Entity } from "./client.ts";
 import { make } from "./people.ts";
-import { startTestStack } from "./stack.ts";
+import { sharedStack } from "./shared-stack.ts";
 
-const stack = await startTestStack();
-after(() => stack.stop());
+const stack = await sharedStack();
 const { api } = stack;
 
 let count = 0;

@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
 import { buffer } from "node:stream/consumers";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { ZipFile } from "yazl";
 import { fetchApi } from "./client.ts";
 import { multipart } from "./multipart.ts";
 import { newPerson, PASSWORD } from "./people.ts";
-import { startTestStack } from "./stack.ts";
+import { sharedStack } from "./shared-stack.ts";
 import { authorizationOf, uploader } from "./uploader.ts";
 
-const stack = await startTestStack();
-after(() => stack.stop());
+const stack = await sharedStack();
 const { api, baseUrl } = stack;
 const upload = uploader(baseUrl);
 

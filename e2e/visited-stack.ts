@@ -8,12 +8,15 @@ import { visitor } from "./visitor.ts";
 // biome-ignore lint/suspicious/noExplicitAny: a test reads the members that it knows to be there
 type Any = any;
 
-export interface VisitedStack extends TestStack {
+/** What tests ask of a stack. */
+export interface Asking {
   /** Looks into the database, past every service. */
   query(text: string): Promise<Any[]>;
   /** Posts to the API and answers the body of the answer, which is a success. */
   made(path: string, body: object): Promise<Any>;
 }
+
+export type VisitedStack = TestStack & Asking;
 
 /**
  * A stack whose visitors meet no limits, and say by `X-Forwarded-For` which address they come from. Done when a visitor can be recorded, with what
@@ -35,13 +38,20 @@ export async function startVisitedStack(options: TestStackOptions = {}): Promise
     const { json } = await visitor(stack.baseUrl, host).hit({ page_url: "https://ready.example/" });
     assert.equal(json.success, 1);
   });
+  return { ...stack, ...askedOf(stack) };
+}
+
+export function askedOf({ api, database }: Pick<TestStack, "api"> & AnyDatabase): Asking {
   return {
-    ...stack,
-    query: (text) => query(stack.database, text),
+    query: (text) => query(database, text),
     async made(path, body) {
-      const answer = await stack.api("POST", path, body);
+      const answer = await api("POST", path, body);
       assert.ok(answer.status < 300, answer.text);
       return answer.body;
     },
   };
+}
+
+interface AnyDatabase {
+  database: Parameters<typeof query>[0];
 }

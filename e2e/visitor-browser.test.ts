@@ -6,20 +6,19 @@ import { axeViolations } from "./axe.ts";
 import { startBrowser, withPage } from "./browser.ts";
 import { PDF, PNG } from "./multipart.ts";
 import { startPageServer } from "./page-server.ts";
+import { sharedStack } from "./shared-stack.ts";
 import { uploader } from "./uploader.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { BROWSER } from "./visitor.ts";
 
 /** Visitors in a real browser: landing pages and forms on the public web, and a form on a site of somebody else. */
 
-const [stack, browser] = await Promise.all([startVisitedStack({ hasOwnHost: true }), startBrowser()]);
+const [stack, browser] = await Promise.all([sharedStack(), startBrowser()]);
 const { api, publicUrl, baseUrl, query, made } = stack;
 const sitePages = new Map<string, string>();
 const site = await startPageServer(sitePages);
 after(async () => {
   await browser.close();
   site.stop();
-  await stack.stop();
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there

@@ -22,8 +22,9 @@ const FILE_TIME_LIMIT = join(import.meta.dirname, "file-time-limit.ts");
 const SKIPPED_FOLDERS = new Set(
   ["node_modules", ".git", ".cache", ".data"].concat("charts", "e2e", "packed", "faults", "matrices"),
 );
-/** Tests of the whole system: they have to call every operation of the API. */
+/** Tests of the whole system: they have to call every operation of the API, and many share what is started before all. */
 const WHOLE_SYSTEM = "e2e";
+const BEFORE_ALL = "e2e/before-all.ts";
 
 let runner: ChildProcess | undefined;
 const stopped = new AbortController();
@@ -90,6 +91,7 @@ async function runTests(args: string[], env: Record<string, string>): Promise<nu
       `--test-timeout=${TEST_TIMEOUT_MS}`,
       "--import",
       FILE_TIME_LIMIT,
+      ...(paths.includes(WHOLE_SYSTEM) ? [`--test-global-setup=${BEFORE_ALL}`] : []),
       ...options,
       ...files,
     ],
