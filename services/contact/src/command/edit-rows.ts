@@ -15,9 +15,8 @@ import { lockScores, type Scores } from "../contact/scores.ts";
 import { applyStage, type LoggedStage, logStages, readStages } from "../contact/stage.ts";
 import { assertCurrent, type FieldCatalogue } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
-import { edited } from "../record/change.ts";
 import { companySaved } from "../record/company-events.ts";
-import { writeChanges } from "../record/write-changes.ts";
+import { edited, writeChanges } from "../record/write.ts";
 import { companyTable } from "../rows/company.ts";
 import { type ContactRow, contactTable } from "../rows/contact.ts";
 
@@ -71,7 +70,7 @@ export async function editRows(
   });
   const changes = [...before].flatMap(([id, old]) => {
     const row = stampEdited(old, rows.get(id) ?? old, call.actor, editing.now);
-    return row === old ? [] : [{ before: old, row }];
+    return row === "unchanged" ? [] : [{ before: old, row }];
   });
   writeChanges(transaction, contactTable, set, changes);
   writeCompanyLinks(transaction, changes);

@@ -5,7 +5,7 @@ import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/c
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
-import { fillStamps, perCatalogue } from "../record/record-json.ts";
+import { fillStamps, perCatalogue } from "../record/answer.ts";
 
 /** Everything a company is turned into, prepared once for a catalogue of fields. */
 export interface CompanyWriter {

@@ -3,14 +3,14 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
-import { type Fault, invalid, NOT_VALID } from "@tidings/rpc/fault";
+import { invalid, NOT_VALID } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
-import { stamped } from "../record/change.ts";
 import { companySaved } from "../record/company-events.ts";
-import type { Application, RecordKind, RowChange } from "../record/kind.ts";
+import type { Application, Applied, RecordKind, RowChange } from "../record/kind.ts";
 import { type RecordSaver, recordSaver } from "../record/save.ts";
+import { added, edited } from "../record/write.ts";
 import { companyTable, EMPTY_COMPANY } from "../rows/company.ts";
 import { ownersById } from "../rows/owner.ts";
 import { type CompanyChange, readCompanyChange } from "./body.ts";
@@ -44,7 +44,7 @@ const companyKind = ({ outbox }: FieldContext): RecordKind<Company, CompanyChang
   event: companySaved,
 });
 
-function applyChange(application: Application<CompanyChange, Owners>): Row | Fault {
+function applyChange(application: Application<CompanyChange, Owners>): Applied {
   const { row: before, isNew, change, mode, set, now, call, lookups } = application;
   const row = { ...before };
   setFieldValues(row, change.values, set, isNew);
@@ -60,7 +60,9 @@ function applyChange(application: Application<CompanyChange, Owners>): Row | Fau
   const sent = isNew || mode === "replace" ? "all" : new Set(Object.keys(change.sent));
   const missing = missingValues(row, sent, set);
   if (missing.length > 0) return invalid(missing);
-  return stamped(companyTable, { before: isNew ? undefined : before, row }, call.actor, now);
+  if (isNew) return added(row, call.actor, now);
+  if (companyTable.changedColumns(before, row).length === 0) return "unchanged";
+  return edited(row, call.actor, now);
 }
 
 /** A POST or PUT fills what is empty, also in a company that is there already. */

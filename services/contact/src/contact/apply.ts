@@ -1,12 +1,12 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "@tidings/rpc/actor";
-import { type Fault, invalid, NOT_VALID, type Violation } from "@tidings/rpc/fault";
+import { invalid, NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import type { FieldSet } from "../field/catalogue.ts";
 import { isoTime } from "../field/value.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
-import { edited, stamped } from "../record/change.ts";
-import type { Application } from "../record/kind.ts";
+import type { Application, Applied } from "../record/kind.ts";
+import { added, edited } from "../record/write.ts";
 import {
   type ContactRow,
   contactTable,
@@ -23,8 +23,8 @@ import type { ContactLookups } from "./look-up.ts";
 
 type ContactApplication = Application<ContactChange, ContactLookups>;
 
-/** The contact after a change; the very same row when the change changes nothing. */
-export function applyChange(application: ContactApplication): ContactRow | Fault {
+/** The contact after a change. */
+export function applyChange(application: ContactApplication): Applied {
   const { row: before, isNew, change, mode, set, now, call } = application;
   const row = { ...before };
   setFieldValues(row, change.values, set, isNew);
@@ -39,16 +39,20 @@ export function applyChange(application: ContactApplication): ContactRow | Fault
   const sent = isNew || mode === "replace" ? "all" : new Set(Object.keys(change.sent));
   const missing = missingValues(row, sent, set);
   if (missing.length > 0) return invalid(missing);
-  if (isNew) return stamped(contactTable, { before: undefined, row }, call.actor, now);
-  return stampEdited(before, row, call.actor, now);
+  return isNew ? added(row, call.actor, now) : stampEdited(before, row, call.actor, now);
 }
 
-/** Gives an edited contact its version and stamps; the very same row when nothing but derived text differs. */
-export function stampEdited(before: ContactRow, row: ContactRow, actor: Actor, now: string): ContactRow {
+/** Gives an edited contact its version and stamps. Where nothing but derived text differs it is unchanged. */
+export function stampEdited(
+  before: ContactRow,
+  row: ContactRow,
+  actor: Actor,
+  now: string,
+): ContactRow | "unchanged" {
   const changed = contactTable.changedColumns(before, row);
   const isSame =
     changed.length === 0 && before.companies === row.companies && before.utm_tags === row.utm_tags;
-  if (isSame) return before;
+  if (isSame) return "unchanged";
   // Being seen is not being edited.
   if (changed.length === 1 && changed[0] === "last_active")
     return { ...row, version: String(Number(before.version) + 1) };

@@ -4,9 +4,10 @@ import { colorOf } from "@tidings/contacts/point-colors";
 import { timestampFromText } from "@tidings/database/timestamp";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
-import type { FieldCatalogue } from "../field/catalogue.ts";
+import type { Call } from "@tidings/rpc/call";
+import { catalogueOf, type FieldCatalogue, type FieldContext } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
-import { fillStamps, perCatalogue } from "../record/record-json.ts";
+import { fillStamps, perCatalogue } from "../record/answer.ts";
 import { type ContactRow, doNotContactOf, ipAddressesOf } from "../rows/contact.ts";
 
 /** Everything a contact is turned into, prepared once for a catalogue of fields. */
@@ -20,6 +21,16 @@ export interface ContactWriter {
 const EMPTY_LIST = Buffer.from("[]");
 const EMPTY_OBJECT = Buffer.from("{}");
 export const contactWriter = perCatalogue(createWriter);
+
+/** A contact as the API answers it, under the definitions of fields it was read or written with. */
+export async function writeContact(
+  { catalogues }: FieldContext,
+  row: ContactRow,
+  call: Call,
+): Promise<Contact> {
+  call.showsVersion?.(Number(row.version));
+  return contactWriter(await catalogueOf(catalogues, [row])).message(row);
+}
 
 function createWriter({ contact: set, colors }: FieldCatalogue): ContactWriter {
   const fields = fieldsWriter(set);

@@ -5,13 +5,13 @@ import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { requireExpected } from "@tidings/rpc/expected";
+import { batchOf, type KnownOutcome, rowOf, savedAs, saveOf } from "../record/answer.ts";
 import { listRecords } from "../record/list.ts";
-import { batchOf, type KnownOutcome, rowOf, savedAs, saveOf } from "../record/outcome.ts";
 import { CONTACT_TOTALS } from "../rows/totals.ts";
-import { contactWriter } from "./contact-json.ts";
+import { contactWriter, writeContact } from "./contact-json.ts";
 import { followMerge, survivorOf } from "./edit.ts";
 import { contactListSource } from "./list.ts";
-import { readContact, writeContact } from "./read.ts";
+import { readContact } from "./read.ts";
 import { removeContacts } from "./remove.ts";
 import { type ContactContext, contactSaver } from "./save.ts";
 

@@ -9,7 +9,7 @@ import { Code, Fault } from "@tidings/rpc/fault";
 import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
 import { reachedRow } from "../record/reach.ts";
-import { writeChanges } from "../record/write-changes.ts";
+import { writeChanges } from "../record/write.ts";
 import { type ContactRow, contactTable } from "../rows/contact.ts";
 import { stampEdited } from "./apply.ts";
 import { writeCompanyLinks } from "./company-link.ts";
@@ -42,7 +42,7 @@ export function editContact(
       requireExpected(call, ContactSchema.typeName, { id, version: Number(before.version) });
       const now = dateTimeText(Date.now());
       const row = stampEdited(before, await edit({ ...before }, { transaction, set, now }), call.actor, now);
-      if (row === before) return before;
+      if (row === "unchanged") return before;
       const changes = [{ before, row }];
       writeChanges(transaction, contactTable, set, changes);
       writeCompanyLinks(transaction, changes);

@@ -9,9 +9,9 @@ import {
 } from "@tidings/proto/tidings/contact/v1/events";
 import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
-import { changedNames } from "../record/change.ts";
 import type { RowChange } from "../record/kind.ts";
 import { recordSnapshots } from "../record/snapshots.ts";
+import { changedNames } from "../record/write.ts";
 import {
   type ContactRow,
   companiesOf,

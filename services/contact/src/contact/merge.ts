@@ -11,7 +11,7 @@ import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } fro
 import { setFieldValues, withCustomValues } from "../field/values.ts";
 import { inheritMemberships } from "../membership/by-hand.ts";
 import { reachedRow } from "../record/reach.ts";
-import { writeChanges } from "../record/write-changes.ts";
+import { writeChanges } from "../record/write.ts";
 import {
   type ContactRow,
   companiesOf,
@@ -77,7 +77,7 @@ function merge(
     const merged = reached(rows, mergedId, Verb.DELETE, call);
     requireExpected(call, ContactSchema.typeName, { id, version: Number(survivor.version) });
     const now = dateTimeText(Date.now());
-    const row = stampEdited(survivor, mergedRow(survivor, merged, set, now), call.actor, now);
+    const changed = stampEdited(survivor, mergedRow(survivor, merged, set, now), call.actor, now);
     moveHistory(transaction, id, mergedId);
     noteIdentifications(transaction, [
       { contactId: id, at: Date.now(), proof, deviceId, mergedFrom: mergedId },
@@ -86,7 +86,7 @@ function merge(
     transaction.execute(deleteStatement, [mergedId]);
     transaction.execute(redirectStatement, [id, mergedId]);
     // There may have been nothing to gain.
-    const changes = row === survivor ? [] : [{ before: survivor, row }];
+    const changes = changed === "unchanged" ? [] : [{ before: survivor, row: changed }];
     writeChanges(transaction, contactTable, set, changes);
     writeCompanyLinks(transaction, changes);
     context.outbox.append(transaction, [
@@ -95,7 +95,7 @@ function merge(
       contactMerged(mergedId, Number(merged.version) + 1, id),
       contactDeleted({ ...merged, version: String(Number(merged.version) + 1) }, id),
     ]);
-    return row;
+    return changed === "unchanged" ? survivor : changed;
   });
 }
 

@@ -4,7 +4,7 @@ import { dateTimeText } from "@tidings/database/timestamp";
 import type { Transaction } from "@tidings/database/transaction";
 import type { FieldSet } from "../field/catalogue.ts";
 import { setFieldValues } from "../field/values.ts";
-import { writeChanges } from "../record/write-changes.ts";
+import { writeChanges } from "../record/write.ts";
 import { type ContactRow, contactTable, EMPTY_CONTACT } from "../rows/contact.ts";
 import { contactSaved } from "./events.ts";
 import type { ContactContext } from "./save.ts";

@@ -1,12 +1,9 @@
 import { type Database, prepared } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
 import { rowById } from "@tidings/resource/row-by-id";
 import type { Call } from "@tidings/rpc/call";
-import { catalogueOf, type FieldContext } from "../field/catalogue.ts";
 import { reachedRow } from "../record/reach.ts";
 import { CONTACT_SELECT, type ContactRow } from "../rows/contact.ts";
-import { contactWriter } from "./contact-json.ts";
 
 const currentStatement = prepared(
   "contacts_current",
@@ -28,14 +25,4 @@ export async function currentRows(
   if (ids.length === 0) return new Map();
   const rows = await database.query(currentStatement, [ids], deadlineMs);
   return new Map(rows.map((row) => [Number(row.id), row]));
-}
-
-/** A contact as the API answers it, under the definitions of fields it was read or written with. */
-export async function writeContact(
-  { catalogues }: FieldContext,
-  row: ContactRow,
-  call: Call,
-): Promise<Contact> {
-  call.showsVersion?.(Number(row.version));
-  return contactWriter(await catalogueOf(catalogues, [row])).message(row);
 }

@@ -6,7 +6,7 @@ import type { FieldContext } from "../field/catalogue.ts";
 import { companySaved } from "../record/company-events.ts";
 import type { RecordKind, RowChange } from "../record/kind.ts";
 import { type RecordSaver, recordSaver } from "../record/save.ts";
-import { writeChanges } from "../record/write-changes.ts";
+import { writeChanges } from "../record/write.ts";
 import { companyTable } from "../rows/company.ts";
 import { companiesOf, contactTable, EMPTY_CONTACT, tagsOf } from "../rows/contact.ts";
 import { tagCreated } from "../tag/tag.ts";

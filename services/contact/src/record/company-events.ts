@@ -10,9 +10,9 @@ import {
 import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { COMPANY_SELECT, companyTable } from "../rows/company.ts";
-import { changedNames } from "./change.ts";
 import type { RowChange } from "./kind.ts";
 import { recordSnapshots } from "./snapshots.ts";
+import { changedNames } from "./write.ts";
 
 const SUBJECT = "tidings.contact.company";
 

@@ -48,6 +48,9 @@ export interface Application<C, L> {
   lookups: L;
 }
 
+/** A record after a change: a row with its stamps, or as it was, or the reason of a refusal. */
+export type Applied = Row | "unchanged" | Fault;
+
 /** A record that is written: as it was (undefined: not there) and as it will be. */
 export interface RowChange {
   before: Row | undefined;
@@ -64,8 +67,7 @@ export interface RecordKind<M, C extends RecordChange, L> {
   fieldsOf(catalogue: FieldCatalogue): FieldSet;
   read(message: M | undefined, mode: ChangeMode, set: FieldSet): { change: C; violations: Violation[] };
   lookUp(transaction: Transaction, changes: C[], call: Call): Promise<L>;
-  /** The new state; the very same row when nothing changes. */
-  apply(application: Application<C, L>): Row | Fault;
+  apply(application: Application<C, L>): Applied;
   /** Writes related rows, in the same transaction. */
   writeRest(
     transaction: Transaction,

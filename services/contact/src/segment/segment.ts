@@ -13,7 +13,7 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { requireExpected } from "@tidings/rpc/expected";
 import { denied, invalid, notFound } from "@tidings/rpc/fault";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { forContacts, visibleContact } from "../contact/referred.ts";
 import type { BuildServices } from "./build/build.ts";
 import { followDefinitions } from "./build/build-request.ts";

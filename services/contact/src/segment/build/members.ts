@@ -5,7 +5,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactSegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Call } from "@tidings/rpc/call";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { reachedContacts, visibleContact } from "../../contact/referred.ts";
 import type { FieldCatalogue } from "../../field/catalogue.ts";
 import { changeByHand } from "../../membership/by-hand.ts";
