@@ -1,6 +1,6 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, headers } from "@nats-io/transport-node";
-import { decodePack, PACKED } from "@tidings/bus/pack";
+import { decodePack, PACKED } from "@tidings/bus/payload/pack";
 
 const CONTACT = "CONTACT";
 /** Messages that are read at a time. */

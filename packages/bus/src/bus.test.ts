@@ -8,7 +8,7 @@ import { type Bus, BusUnavailable, connectBus } from "./connect.ts";
 import { type ConsumeOptions, consume } from "./consume.ts";
 import type { Event } from "./event.ts";
 import type { DeadLetter } from "./handle-batch.ts";
-import { packsOf } from "./pack.ts";
+import { packsOf } from "./payload/pack.ts";
 import { publish, publishPack } from "./publish.ts";
 import { ACK_WAIT_MS, type DurableDefinition, durableKey, ensureDurable, ensureStream } from "./streams.ts";
 

@@ -3,7 +3,7 @@ import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import type { Subscription } from "@nats-io/transport-node";
 import { type Bus, BusUnavailable } from "./connect.ts";
 import { type BatchOptions, handleBatch } from "./handle-batch.ts";
-import { eventsIn } from "./pack.ts";
+import { eventsIn } from "./payload/pack.ts";
 import { sleep } from "./sleep.ts";
 import { ACK_WAIT_MS, durableKey, ensureDurable, type StreamIdentity, streamToRead } from "./streams.ts";
 

@@ -1,8 +1,8 @@
 import { headers } from "@nats-io/transport-node";
 import type { Bus } from "./connect.ts";
 import type { Event } from "./event.ts";
-import { storePayload } from "./large-payload.ts";
-import { encodePack, PACKED } from "./pack.ts";
+import { storePayload } from "./payload/large-payload.ts";
+import { encodePack, PACKED } from "./payload/pack.ts";
 
 const ACK_TIMEOUT_MS = 2_000;
 const NOTHING = new Uint8Array(0);

@@ -2,8 +2,8 @@ import type { JsMsg } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
 import type { Bus } from "./connect.ts";
 import type { Event, EventActor } from "./event.ts";
-import { loadPayload } from "./large-payload.ts";
-import { decodePack, PACKED } from "./pack.ts";
+import { loadPayload } from "./payload/large-payload.ts";
+import { decodePack, PACKED } from "./payload/pack.ts";
 
 /** The parts of a message that are needed to read its events. */
 type Told = Pick<JsMsg, "subject" | "headers" | "data">;

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { alone, together } from "@tidings/runtime/alone";
+import { alone, together } from "@tidings/runtime/coalesce/alone";
 import { mayBeCommitted } from "./failure.ts";
 import type { Transaction } from "./transaction.ts";
 

@@ -1,5 +1,5 @@
 import type { Database } from "@tidings/database/database";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import type { LimitedStart, StartLimit } from "./limited-starts.ts";
 import type { Claimed } from "./queue.ts";
 import type { Starts } from "./starts.ts";

@@ -2,7 +2,7 @@ import { SpanKind } from "@opentelemetry/api";
 import type { Bus } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
 import { oldestUnacknowledged } from "@tidings/bus/oldest-unacknowledged";
-import { packsOf } from "@tidings/bus/pack";
+import { packsOf } from "@tidings/bus/payload/pack";
 import { publish, publishPack } from "@tidings/bus/publish";
 import { MAX_AGE_MS, type StreamDefinition } from "@tidings/bus/streams";
 import { type Database, prepared, queryByIndex, WITHOUT_FLUSH } from "@tidings/database/database";

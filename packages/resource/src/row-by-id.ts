@@ -1,6 +1,6 @@
 import type { Database } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 
 interface Wish {
   statement: Statement;

@@ -7,7 +7,7 @@ import { buffer } from "node:stream/consumers";
 import { insertFacts } from "@tidings/content/visit/fact-table";
 import { newFactId } from "@tidings/content/visit/hit";
 import { HIT_COLUMNS } from "@tidings/content/visit/visit-tables";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { Pool } from "pg";
 import { FORM_FIELDS, PAGE_FIELDS, PAGE_HTML } from "./site.ts";
 

@@ -1,8 +1,8 @@
 import { StorageType } from "@nats-io/jetstream";
 import { Objm } from "@nats-io/obj";
 import { nanos } from "@nats-io/transport-node";
-import type { Bus } from "./connect.ts";
-import type { Event } from "./event.ts";
+import type { Bus } from "../connect.ts";
+import type { Event } from "../event.ts";
 
 /** As long as streams keep their events. */
 const TTL_MS = 7 * 24 * 3600_000;

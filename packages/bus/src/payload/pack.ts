@@ -1,7 +1,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { JsMsg } from "@nats-io/jetstream";
 import { EventPackSchema } from "@tidings/proto/tidings/api/v1/event_pack";
-import type { Event } from "./event.ts";
+import type { Event } from "../event.ts";
 
 /** The header of a packed message: the number of its events. */
 export const PACKED = "tidings-events";

@@ -3,7 +3,7 @@ import type { Row } from "@tidings/database/statement";
 import { wireAddress } from "@tidings/mail/mail-address";
 import { Code, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import type { Log } from "@tidings/runtime/log";
 import { type ChannelName, type Channels, sendingOf } from "../channels.ts";
 import { isOpen } from "../family/is-open.ts";

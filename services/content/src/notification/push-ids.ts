@@ -1,5 +1,5 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { PUSH_IDS_MAX } from "./register-push.ts";
 
 /** The ids under which the provider knows the browsers, or the apps, of a contact that take notifications. */

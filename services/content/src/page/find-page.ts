@@ -4,7 +4,7 @@ import type { Row } from "@tidings/database/statement";
 import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { columnsOf, fillFromRow } from "@tidings/resource/columns";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { isOpen, isWithinDates } from "../family/is-open.ts";
 import { CATEGORY_ALIAS } from "../web/page-address.ts";
 

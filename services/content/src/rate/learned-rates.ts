@@ -1,6 +1,6 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import type { Log } from "@tidings/runtime/log";
 import { atEachTick } from "@tidings/runtime/tick";
 import { afterRefusal, IS_WELL, isWell, type LearnedRate, rateAt } from "./learned-rate.ts";

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { backgroundDeadline, type Database } from "@tidings/database/database";
 import { type BudgetRequest, type Grant, takeTokens } from "@tidings/jobs/rate-budget";
 import type { HandOver } from "@tidings/mail/mail-transport";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { limited } from "@tidings/runtime/limited";
 import type { Log } from "@tidings/runtime/log";
 import { domainDraws } from "./domain-draws.ts";

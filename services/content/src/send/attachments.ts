@@ -1,6 +1,6 @@
 import { backgroundDeadline, type Database, queryable } from "@tidings/database/database";
 import { base64Lines, type MailAttachment } from "@tidings/mail/attachment";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { LRUCache } from "lru-cache";
 import { type AttachableFile, attachableAssets, tooLarge } from "../asset/attachable.ts";
 import type { FileStore } from "../file/store.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Database, prepared } from "@tidings/database/database";
 import { LEASE_MS } from "@tidings/jobs/queue";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { SendState } from "./send-tables.ts";
 
 export interface SendProgress {

@@ -5,7 +5,7 @@ import { idsByFate } from "@tidings/projection/contact-fates";
 import type { ChannelRule, FrequencyLimit } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { serviceActor } from "@tidings/rpc/actor";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { refusesCategory } from "./category-choices.ts";
 import { RefusalReason } from "./refusals.ts";

@@ -1,6 +1,6 @@
 import { type Database, prepared, queryByIndex } from "@tidings/database/database";
 import { type Claimed, leases } from "@tidings/jobs/queue";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 
 interface Addressed {
   send: Claimed;

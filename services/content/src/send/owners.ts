@@ -2,7 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import type { Mailbox } from "@tidings/mail/compose-mail";
 import { type DkimKey, isSigned } from "@tidings/mail/dkim";
 import { domainOf, wireAddress } from "@tidings/mail/mail-address";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { type Html, html } from "@tidings/runtime/html";
 import { LRUCache } from "lru-cache";
 import { withoutScripts } from "../slot/without-scripts.ts";

@@ -2,7 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { type OpenDevice, type OpenedFrom, recordOpenDevices } from "./open-devices.ts";
 import { REPLIES_OF, replyEvents } from "./reply-events.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";

@@ -1,6 +1,6 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { recordOpensIn } from "./record-opens.ts";
 
 /** Notes that something followed the link of a mail that no person sees. */

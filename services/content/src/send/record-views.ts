@@ -1,6 +1,6 @@
 import { backgroundDeadline, type Database } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { v7 } from "uuid";
 import { holdMailClicks, type MailClick, WEB_VIEW } from "./hold-clicks.ts";
 import type { OpenDevice, OpenedFrom } from "./open-devices.ts";

@@ -5,8 +5,8 @@ import { type Claimed, type JobTable, jobQueue, type Queue } from "@tidings/jobs
 import { jobStarts, type Starts } from "@tidings/jobs/starts";
 import { throughOutages } from "@tidings/jobs/through-outages";
 import { type Result, startWork, type Worker } from "@tidings/jobs/work";
-import { coalesce } from "@tidings/runtime/coalesce";
-import { gather } from "@tidings/runtime/gather";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
+import { gather } from "@tidings/runtime/coalesce/gather";
 import { limited } from "@tidings/runtime/limited";
 import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";

@@ -3,7 +3,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import { factEvents } from "@tidings/messaging/fact-events";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { contactsByFate } from "@tidings/projection/contact-fates";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { columnsIn } from "../visit/fact-table.ts";
 import { newFactId } from "../visit/hit.ts";
 import { SHOWN_CONTENTS } from "./shown-fact.ts";

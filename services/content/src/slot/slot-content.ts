@@ -2,7 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import type { Row } from "@tidings/database/statement";
 import { type Filter, readFilters } from "@tidings/filters/filter";
 import { matches } from "@tidings/filters/matches";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import { isOpen } from "../family/is-open.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { Visitor } from "../visit/sighting.ts";

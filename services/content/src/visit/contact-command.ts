@@ -9,7 +9,7 @@ import {
 import type { Actor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import { isOutage } from "@tidings/rpc/outage";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 
 /** The contact service, and the part of this one that sends commands to it. */
 export interface Commander {

@@ -1,4 +1,4 @@
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import type { Visitor } from "./sighting.ts";
 import type { VisitFact } from "./visit-fact.ts";
 

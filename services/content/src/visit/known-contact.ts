@@ -4,7 +4,7 @@ import { kindOf } from "@tidings/filters/operators";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { serviceActor } from "@tidings/rpc/actor";
 import { isOutage } from "@tidings/rpc/outage";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import type { Upstreams } from "@tidings/service/upstreams";
 
 /** Values of contacts, for what is shown to them. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { exhausted } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 import type { Log } from "@tidings/runtime/log";
 import { Counter, Gauge } from "prom-client";
 import { v7 } from "uuid";

@@ -1,6 +1,6 @@
 import { backgroundDeadline, type Database } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
-import { coalesce } from "@tidings/runtime/coalesce";
+import { coalesce } from "@tidings/runtime/coalesce/coalesce";
 
 const ROWS_MAX = 500;
 
