@@ -1,3 +1,4 @@
+import { BAITS } from "./baits.ts";
 import { filled, numbered } from "./dear-content.ts";
 import type { RawRequest } from "./raw-http.ts";
 
@@ -48,27 +49,7 @@ function bodies(bytes: number): Record<string, [type: string, body: string]> {
   };
 }
 
-const BAITS = [
-  "<",
-  "<a ",
-  "<!--",
-  "&#",
-  " ",
-  "a@",
-  "a.",
-  "{",
-  "[",
-  "%",
-  "://",
-  "١",
-  "ß",
-  "{contactfield=",
-  "(a+)+",
-  "\u202e",
-  "a,",
-  "1-",
-  "a=1;",
-];
+const TEXTS = [...BAITS, "{contactfield=", "(a+)+", "\u202e", "a,", "1-", "a=1;"];
 
 const POSTED: [path: string, bytes: number][] = [
   ["/form/submit?formId=1", 4 * MEGABYTE],
@@ -126,7 +107,7 @@ function postsTo(path: string, bytes: number): DearInput[] {
   const members = ["svcform[first]", "svcform[site]", "page_url", "search", "tags"];
   return [
     ...Object.entries(bodies(bytes)).map(([name, [type, body]]) => post(name, type, body)),
-    ...BAITS.map((bait) => {
+    ...TEXTS.map((bait) => {
       const text = filled(bait, Math.min(bytes, 200 * KILOBYTE) / 20);
       return post(
         `texts of ${bait}`,
@@ -145,7 +126,7 @@ function getsOf(path: string): DearInput[] {
   const members = ["page_url", "d", "ct", "preview"];
   return [
     get("parameters", filled("a[b]=1&", HEAD)),
-    ...BAITS.map((bait) =>
+    ...TEXTS.map((bait) =>
       get(
         `texts of ${bait}`,
         new URLSearchParams(

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
+import { MAIL_FIELD } from "./form-fields.ts";
 import { GONE, parsed, startMailingStack } from "./mailing-stack.ts";
 import { PDF } from "./multipart.ts";
 import { scrapeProcess } from "./scrape.ts";
@@ -343,10 +344,7 @@ test("a form leads to a mail with what was sent, once, and a contact who said no
   });
   const { form } = await made("forms/new", {
     ...{ name: "Ask", isPublished: true, postAction: "message", postActionProperty: "Thanks" },
-    fields: [
-      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-      { label: "Question", alias: "question", type: "text" },
-    ],
+    fields: [MAIL_FIELD, { label: "Question", alias: "question", type: "text" }],
     actions: [{ name: "Mail", type: "email.send.lead", properties: { email: emailId } }],
   });
   const submit = (mail: string, submissionKey: string) =>
@@ -421,9 +419,7 @@ test("a mail of the API and of a form is in the language of the contact, and a f
   assert.deepEqual(await subjectsTo(address), ["Hallo"]);
   const { form } = await made("forms/new", {
     ...{ name: "Ask", isPublished: true, postAction: "message", postActionProperty: "Thanks" },
-    fields: [
-      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-    ],
+    fields: [MAIL_FIELD],
     actions: [hidden, emailId].map((email) => ({
       ...{ name: "Mail", type: "email.send.lead", properties: { email } },
     })),

@@ -3,6 +3,7 @@ import { after, test } from "node:test";
 import { publicTokens } from "@tidings/secrets/public-token";
 import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { eventually } from "@tidings/testkit/eventually";
+import { thankingForm } from "./form-fields.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -18,12 +19,9 @@ const { baseUrl, publicUrl, made, query } = stack;
 
 const MAIL = { label: "E-mail", alias: "mail", type: "email", isRequired: true, showWhenValueExists: false };
 const form = (
-  await made("forms/new", {
-    name: "Profiled",
-    isPublished: true,
-    postAction: "message",
-    postActionProperty: "Thanks",
-    fields: [
+  await made(
+    "forms/new",
+    thankingForm("Profiled", [
       { ...MAIL, mappedObject: "contact", mappedField: "email" },
       {
         ...{ label: "First", alias: "first", type: "text", isAutoFill: true },
@@ -34,8 +32,8 @@ const form = (
         ...{ mappedObject: "contact", mappedField: "lastname" },
       },
       { label: "Note", alias: "note", type: "text" },
-    ],
-  })
+    ]),
+  )
 ).form;
 await made("pages/new", {
   title: "Profiled",

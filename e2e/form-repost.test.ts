@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { type Answer, type ReceivedRequest, startReceiver } from "@tidings/testkit/receiver";
+import { FIRST_FIELD } from "./form-fields.ts";
 import { make } from "./people.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
@@ -32,7 +33,7 @@ async function newForm(answer: Answer, properties: object = {}, more: object = {
     postActionProperty: "Thanks",
     fields: [
       { label: "Mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-      { label: "Name", alias: "first", type: "text", mappedObject: "contact", mappedField: "firstname" },
+      { ...FIRST_FIELD, label: "Name" },
     ],
     actions: [
       {

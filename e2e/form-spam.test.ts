@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
+import { FIRST_FIELD, MAIL_FIELD } from "./form-fields.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -20,8 +21,8 @@ const newForm = async (members: object = {}): Promise<Any> => {
     postAction: "message",
     postActionProperty: "Thanks, {formfield=first}",
     fields: [
-      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-      { label: "Name", alias: "first", type: "text", mappedObject: "contact", mappedField: "firstname" },
+      MAIL_FIELD,
+      { ...FIRST_FIELD, label: "Name" },
       { label: "Leave empty", alias: "trap", type: "captcha" },
     ],
     actions: [{ name: "Points", type: "lead.pointschange", properties: { operator: "plus", points: 7 } }],

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
+import { FIRST_FIELD, MAIL_FIELD } from "./form-fields.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -13,15 +14,8 @@ const { api, baseUrl, made, query } = stack;
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 const FIELDS = [
-  {
-    label: "E-mail",
-    alias: "mail",
-    type: "email",
-    isRequired: true,
-    mappedObject: "contact",
-    mappedField: "email",
-  },
-  { label: "Name", alias: "first", type: "text", mappedObject: "contact", mappedField: "firstname" },
+  { ...MAIL_FIELD, isRequired: true },
+  { ...FIRST_FIELD, label: "Name" },
   {
     label: "Colours",
     alias: "colours",

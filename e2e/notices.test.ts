@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startReceiver } from "@tidings/testkit/receiver";
+import { MAIL_FIELD } from "./form-fields.ts";
 import { GONE, parsed, startMailingStack } from "./mailing-stack.ts";
 import { newPerson } from "./people.ts";
 import { ADMINISTRATOR } from "./stack.ts";
@@ -31,10 +32,7 @@ const { contact } = await made("contacts/new", { email: "ada@notices.example", f
 async function newForm(...actions: object[]): Promise<number> {
   const { form } = await made("forms/new", {
     ...{ name: "Ask", isPublished: true, postAction: "message", postActionProperty: "Thanks" },
-    fields: [
-      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-      { label: "Question", alias: "question", type: "text" },
-    ],
+    fields: [MAIL_FIELD, { label: "Question", alias: "question", type: "text" }],
     actions,
   });
   return form.id;

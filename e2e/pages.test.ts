@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
+import { FIRST_FIELD, MAIL_FIELD, thankingForm } from "./form-fields.ts";
 import { sharedStack } from "./shared-stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -151,18 +152,7 @@ test("a page is shown in the visitor's language, unless they ask for this one", 
 });
 
 test("tokens show what is known of a visitor who made the contact, and nothing of one who was only named", async () => {
-  const form = (
-    await made("forms/new", {
-      name: "In page",
-      isPublished: true,
-      postAction: "message",
-      postActionProperty: "Thanks",
-      fields: [
-        { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-        { label: "First", alias: "first", type: "text", mappedObject: "contact", mappedField: "firstname" },
-      ],
-    })
-  ).form;
+  const form = (await made("forms/new", thankingForm("In page", [MAIL_FIELD, FIRST_FIELD]))).form;
   await made("contacts/new", { email: "known@pages.example", firstname: "Secret" });
   const other = await newPage({ title: "Other" });
   await newPage({

@@ -1,27 +1,16 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
 import { axeViolations } from "./axe.ts";
 import { startBrowser } from "./browser.ts";
+import { startMailingStack } from "./mailing-stack.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { BROWSER, visitor } from "./visitor.ts";
 
 /** Emails that name a landing page as their preference centre. */
 
-const sink = await startMailSink();
-after(() => sink.close());
-const stack = await startVisitedStack({
-  hasOwnHost: true,
-  env: {
-    content: {
-      SHOW_PREFERENCES: "true",
-      ...{ MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
-    },
-  },
-});
-after(() => stack.stop());
+const stack = await startMailingStack({ hasOwnHost: true, content: { SHOW_PREFERENCES: "true" } });
+const { sink } = stack;
 const { api, baseUrl, publicUrl, made } = stack;
 const { host } = new URL(publicUrl);
 const look = (path: string) => visitor(baseUrl, { host }).ask(path);

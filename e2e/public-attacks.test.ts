@@ -3,6 +3,7 @@ import { after, test } from "node:test";
 import { publicTokens } from "@tidings/secrets/public-token";
 import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { eventually } from "@tidings/testkit/eventually";
+import { MAIL_FIELD, thankingForm } from "./form-fields.ts";
 import { openSession } from "./session.ts";
 import { ADMINISTRATOR } from "./stack.ts";
 import { startVisitedStack } from "./visited-stack.ts";
@@ -25,17 +26,7 @@ let people = 0;
 /** The headers of a person at an address of their own. */
 const somebody = () => ({ "x-forwarded-for": `93.186.${++people >> 8}.${people & 255}` });
 const newForm = async (): Promise<{ id: number }> =>
-  (
-    await made("forms/new", {
-      name: "Attacked",
-      isPublished: true,
-      postAction: "message",
-      postActionProperty: "Thanks",
-      fields: [
-        { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-      ],
-    })
-  ).form;
+  (await made("forms/new", thankingForm("Attacked", [MAIL_FIELD]))).form;
 const form = await newForm();
 await made("pages/new", {
   title: "Attacked",

@@ -5,6 +5,7 @@ import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import type { BrowserContext, FrameLocator, Page } from "playwright-core";
 import { axeViolations } from "./axe.ts";
 import { signIn, startBrowser, takeScreenshot, withPage } from "./browser.ts";
+import { FIRST_FIELD, MAIL_FIELD } from "./form-fields.ts";
 import { judgedIn } from "./judged.ts";
 import { ONE_CLICK } from "./unsubscribe-link.ts";
 import { startVisitedStack } from "./visited-stack.ts";
@@ -84,11 +85,7 @@ test("a form leads to a mail at /mail, and the tracked link in it to a page that
       postAction: "message",
       postActionProperty: "It is on its way",
     },
-    fields: [
-      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-      { label: "Name", alias: "first", type: "text", mappedObject: "contact", mappedField: "firstname" },
-      { label: "Send", alias: "send", type: "button" },
-    ],
+    fields: [MAIL_FIELD, { ...FIRST_FIELD, label: "Name" }, { label: "Send", alias: "send", type: "button" }],
     actions: [{ name: "Mail", type: "email.send.lead", properties: { email: email.id } }],
   });
   await visit(async (page) => {

@@ -9,6 +9,7 @@ import { publicTokens } from "@tidings/secrets/public-token";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
+import { MAIL_FIELD, thankingForm } from "./form-fields.ts";
 import { make, newPerson } from "./people.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
@@ -71,16 +72,12 @@ const open = async (alias: string) => {
 
 for (const alias of ["email", "companyname", "companycity"]) await open(alias);
 
-const form = await make(api, "forms", "form", {
-  name: "Identity",
-  isPublished: true,
-  postAction: "message",
-  postActionProperty: "Thanks",
-  fields: [
-    { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-    { label: "I agree", alias: "consent", type: "text" },
-  ],
-});
+const form = await make(
+  api,
+  "forms",
+  "form",
+  thankingForm("Identity", [MAIL_FIELD, { label: "I agree", alias: "consent", type: "text" }]),
+);
 const submit = (
   browser: ReturnType<typeof visitor>,
   members: Record<string, string>,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Entity } from "./client.ts";
+import { FIRST_FIELD, MAIL_FIELD, thankingForm } from "./form-fields.ts";
 import { make } from "./people.ts";
 import { query } from "./query.ts";
 import { startTestStack } from "./stack.ts";
@@ -46,17 +47,16 @@ const hitAt = async (path: string) => {
   return hit;
 };
 const form = (
-  await make(api, "forms", "form", {
-    name: "Limited",
-    isPublished: true,
-    postAction: "message",
-    postActionProperty: "Thanks",
-    fields: [
-      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-      { label: "First", alias: "first", type: "text", mappedObject: "contact", mappedField: "firstname" },
+  await make(
+    api,
+    "forms",
+    "form",
+    thankingForm("Limited", [
+      MAIL_FIELD,
+      FIRST_FIELD,
       { label: "Last", alias: "last", type: "text", mappedObject: "contact", mappedField: "lastname" },
-    ],
-  })
+    ]),
+  )
 ).id;
 const send = (members: Record<string, string>, headers = somebody(), browser = visitor(baseUrl)) =>
   browser.ask(`/form/submit/ajax?formId=${form}`, {

@@ -8,7 +8,7 @@ import { visitor } from "./visitor.ts";
 // biome-ignore lint/suspicious/noExplicitAny: a test reads the members that it knows to be there
 type Any = any;
 
-/** What tests ask of a stack. */
+/** Questions that tests ask of a stack. */
 export interface Asking {
   /** Looks into the database, past every service. */
   query(text: string): Promise<Any[]>;

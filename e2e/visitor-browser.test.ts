@@ -4,6 +4,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import type { BrowserContext, Page } from "playwright-core";
 import { axeViolations } from "./axe.ts";
 import { startBrowser, withPage } from "./browser.ts";
+import { MAIL_FIELD, thankingForm } from "./form-fields.ts";
 import { PDF, PNG } from "./multipart.ts";
 import { startPageServer } from "./page-server.ts";
 import { sharedStack } from "./shared-stack.ts";
@@ -28,14 +29,7 @@ const visit = (work: (page: Page, context: BrowserContext) => Promise<void>, opt
 
 describe("a landing page with a form", () => {
   const fields = [
-    {
-      label: "E-mail",
-      alias: "mail",
-      type: "email",
-      isRequired: true,
-      mappedObject: "contact",
-      mappedField: "email",
-    },
+    { ...MAIL_FIELD, isRequired: true },
     {
       label: "Topic",
       alias: "topic",
@@ -129,17 +123,14 @@ describe("a landing page with a form", () => {
   });
 
   test("neither keyboard nor screen reader meets the traps of a form", async () => {
-    const { form } = await made("forms/new", {
-      name: "Trapped",
-      isPublished: true,
-      postAction: "message",
-      postActionProperty: "Thanks",
-      fields: [
+    const { form } = await made(
+      "forms/new",
+      thankingForm("Trapped", [
         { label: "Name", alias: "first", type: "text" },
         { label: "Nothing", alias: "nothing_here", type: "captcha" },
         { label: "Send", alias: "send", type: "button" },
-      ],
-    });
+      ]),
+    );
     for (const javaScriptEnabled of [true, false])
       await visit(
         async (page) => {
@@ -199,10 +190,7 @@ test("a form over a video lets its page know when it was taken, and nothing that
     isPublished: true,
     postAction: "message",
     postActionProperty: "Go on",
-    fields: [
-      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-      { label: "Send", alias: "send", type: "button" },
-    ],
+    fields: [MAIL_FIELD, { label: "Send", alias: "send", type: "button" }],
   });
   const gate = `/form/embed/${form.id}`;
   sitePages.set(
@@ -231,13 +219,7 @@ test("a conditional field is shown, required and sent only while its condition h
     { label: "Home", value: "home" },
   ];
   const select = { label: "Place", alias: "place", type: "select", properties: { list: { list: choices } } };
-  const { form } = await made("forms/new", {
-    name: "Conditions",
-    isPublished: true,
-    postAction: "message",
-    postActionProperty: "Thanks",
-    fields: [select],
-  });
+  const { form } = await made("forms/new", thankingForm("Conditions", [select]));
   const [{ id: parent }] = Object.values<Any>(form.fields) as [Any];
   const on = (expr: string, any: boolean) => ({
     parent,

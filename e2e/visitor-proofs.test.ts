@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
 import { publicTokens } from "@tidings/secrets/public-token";
 import { eventually } from "@tidings/testkit/eventually";
+import { FIRST_FIELD, MAIL_FIELD, thankingForm } from "./form-fields.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -16,16 +17,7 @@ const { host } = new URL(publicUrl);
 const browse = () => visitor(baseUrl, { host });
 type Browser = ReturnType<typeof browse>;
 
-const { form } = await made("forms/new", {
-  name: "Proofs",
-  isPublished: true,
-  postAction: "message",
-  postActionProperty: "Thanks",
-  fields: [
-    { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-    { label: "First", alias: "first", type: "text", mappedObject: "contact", mappedField: "firstname" },
-  ],
-});
+const { form } = await made("forms/new", thankingForm("Proofs", [MAIL_FIELD, FIRST_FIELD]));
 await made("pages/new", {
   title: "Hello",
   isPublished: true,

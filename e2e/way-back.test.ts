@@ -2,31 +2,20 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { EmailOpenDevicesSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
-import { startMailSink } from "@tidings/testkit/mail-sink";
 import { axeViolations } from "./axe.ts";
 import { startBrowser } from "./browser.ts";
 import { judgedIn } from "./judged.ts";
+import { startMailingStack } from "./mailing-stack.ts";
 import { publishedOn } from "./published.ts";
 import { scrapeProcess } from "./scrape.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
 import { ONE_CLICK } from "./unsubscribe-link.ts";
-import { startVisitedStack } from "./visited-stack.ts";
 import { BROWSER, visitor } from "./visitor.ts";
 
 /** The way back from a mail by its reader: opens and clicks with the verdict on who made them, and the preference centre. */
 
-const sink = await startMailSink();
-after(() => sink.close());
-const stack = await startVisitedStack({
-  hasOwnHost: true,
-  env: {
-    content: {
-      SHOW_PREFERENCES: "true",
-      ...{ MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
-    },
-  },
-});
-after(() => stack.stop());
+const stack = await startMailingStack({ hasOwnHost: true, content: { SHOW_PREFERENCES: "true" } });
+const { sink } = stack;
 const { api, baseUrl, publicUrl, made, query } = stack;
 const { host } = new URL(publicUrl);
 const browser = (agent?: string) => visitor(baseUrl, { host, ...(agent && { agent }) });

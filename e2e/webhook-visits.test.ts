@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { startReceiver } from "@tidings/testkit/receiver";
+import { MAIL_FIELD } from "./form-fields.ts";
 import { query } from "./query.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
@@ -95,7 +96,7 @@ test("a submission arrives once, with its form, its results and its contact as t
     ...{ name: "Sign up", alias: "signup", isPublished: true, category: category.id },
     ...{ postAction: "message", postActionProperty: "Thanks" },
     fields: [
-      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
+      MAIL_FIELD,
       { label: "Note", alias: "note", type: "text" },
       { label: "Send", alias: "send", type: "button" },
     ],

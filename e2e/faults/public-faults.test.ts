@@ -9,6 +9,7 @@ import { createTestDatabase, queryAsSuperuser } from "@tidings/testkit/postgres"
 import { startProxy } from "@tidings/testkit/proxy";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { eventsOn } from "../bus.ts";
+import { MAIL_FIELD } from "../form-fields.ts";
 import { startTestStack } from "../stack.ts";
 import { type Answer, visitor } from "../visitor.ts";
 
@@ -61,9 +62,7 @@ const form = await (async () => {
     isPublished: true,
     postAction: "message",
     postActionProperty: "Thanks",
-    fields: [
-      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
-    ],
+    fields: [MAIL_FIELD],
     actions: [{ name: "Points", type: "lead.pointschange", properties: { operator: "plus", points: 1 } }],
   });
   assert.equal(status, 201, text);

@@ -10,6 +10,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
+import { MAIL_FIELD } from "../form-fields.ts";
 import { make } from "../people.ts";
 import { startRoundRobin } from "../round-robin.ts";
 import { startTestStack } from "../stack.ts";
@@ -71,7 +72,7 @@ const { id: formId } = await make(api, "forms", "form", {
   isPublished: true,
   postAction: "message",
   postActionProperty: "Thanks",
-  fields: [{ label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" }],
+  fields: [MAIL_FIELD],
   actions: [{ name: "Points", type: "lead.pointschange", properties: { operator: "plus", points: 1 } }],
 });
 await make(api, "pages", "page", {

@@ -6,6 +6,7 @@ import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { eventually } from "@tidings/testkit/eventually";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
+import { MAIL_FIELD } from "../form-fields.ts";
 import { make } from "../people.ts";
 import { startVisitedStack } from "../visited-stack.ts";
 import { visitor } from "../visitor.ts";
@@ -31,7 +32,7 @@ const { api, baseUrl, query } = stack;
 const form = await make(api, "forms", "form", {
   name: "Clocks",
   isPublished: true,
-  fields: [{ label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" }],
+  fields: [MAIL_FIELD],
 });
 const submit = (who: ReturnType<typeof visitor>, mail: string) =>
   who.ask(`/form/submit/ajax?formId=${form.id}`, {

@@ -14,6 +14,7 @@ import { placeOf } from "@tidings/resource/resource";
 import { isOutputOnly } from "@tidings/resource/stamps";
 import { optionOf } from "@tidings/rpc/option";
 import { processes } from "@tidings/scripts/processes";
+import { BAITS, filledWith } from "../baits.ts";
 import { assertHoldsNothing } from "../hold-ups.ts";
 import { ownRoutes, pathOf } from "../permission/routes.ts";
 import { query } from "../query.ts";
@@ -165,24 +166,7 @@ for (const { resource, message, bodies } of all)
 
 const LENGTH = 100_000;
 
-/** Texts that take the square of their length where something looks for the end of each beginning, or tries all ways to fit. */
-const BAITS = [
-  "<",
-  "<a ",
-  "<!--",
-  "&",
-  "&#",
-  "<a href=",
-  " ",
-  "a@",
-  "1-",
-  "{",
-  "[",
-  "%",
-  "://",
-  "١",
-  "ß",
-].map((bait) => bait.repeat(Math.ceil(LENGTH / Buffer.byteLength(bait))));
+const TEXTS = filledWith([...BAITS, "&", "<a href=", "1-"], LENGTH);
 /** A body takes milliseconds where the work is linear, and many seconds where it is not. */
 const LAG_MAX_SECONDS = 1;
 const MEMBERS_A_REQUEST = 8;
@@ -190,9 +174,9 @@ const MEMBERS_A_REQUEST = 8;
  * Every bait in every member takes minutes: `npm run test:all` does that. Otherwise each member gets three baits, another three than
  * the next: members of one kind are read by the same code, and so every kind meets every bait.
  */
-const ROUNDS = BAITS.length;
-const rounds = Array.from({ length: ROUNDS }, (_, round) => (round * BAITS.length) / ROUNDS);
-const baitAt = (index: number) => BAITS[index % BAITS.length] as string;
+const ROUNDS = TEXTS.length;
+const rounds = Array.from({ length: ROUNDS }, (_, round) => (round * TEXTS.length) / ROUNDS);
+const baitAt = (index: number) => TEXTS[index % TEXTS.length] as string;
 
 const HELD = { names: PROCESSES, seconds: LAG_MAX_SECONDS };
 

@@ -3,6 +3,7 @@ import { after, test } from "node:test";
 import { PUBLIC_PATHS } from "@tidings/rpc/public-paths";
 import { DEAR_CONTENTS } from "../dear-content.ts";
 import { CALLBACK_KEY, DEAR_INPUTS } from "../dear-input.ts";
+import { FIRST_FIELD, MAIL_FIELD } from "../form-fields.ts";
 import { type HeldLoops, heldLoops } from "../held-loops.ts";
 import { make } from "../people.ts";
 import { sendRaw } from "../raw-http.ts";
@@ -31,8 +32,8 @@ await make(api, "forms", "form", {
     postActionProperty: "Thanks",
   },
   fields: [
-    { label: "Name", alias: "first", type: "text", mappedObject: "contact", mappedField: "firstname" },
-    { label: "Address", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
+    FIRST_FIELD,
+    MAIL_FIELD,
     { label: "Page", alias: "site", type: "url" },
     { label: "File", alias: "file", type: "file" },
   ],

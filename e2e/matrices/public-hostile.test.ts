@@ -4,6 +4,8 @@ import { PUBLIC_PATHS } from "@tidings/rpc/public-paths";
 import { processes as rows } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
 import fc from "fast-check";
+import { BAITS, filledWith } from "../baits.ts";
+import { FIRST_FIELD, MAIL_FIELD } from "../form-fields.ts";
 import { assertDiscreet } from "../harmless.ts";
 import { assertHoldsNothing } from "../hold-ups.ts";
 import { hostileQuery, hostileSegment, hostileText } from "../hostile-input.ts";
@@ -44,8 +46,8 @@ await make(api, "forms", "form", {
   postAction: "message",
   postActionProperty: "Thanks",
   fields: [
-    { label: "Name", alias: "first", type: "text", mappedObject: "contact", mappedField: "firstname" },
-    { label: "Address", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
+    FIRST_FIELD,
+    MAIL_FIELD,
     { label: "Page", alias: "site", type: "url" },
     { label: "Phone", alias: "phone", type: "tel" },
     { label: "Number", alias: "number", type: "number" },
@@ -185,22 +187,7 @@ for (const { path, methods } of paths)
     });
 
 const LONG = 50_000;
-const BAITS = [
-  "<",
-  "<a ",
-  "<!--",
-  "&#",
-  " ",
-  "a@",
-  "a.",
-  "{",
-  "[",
-  "%",
-  "://",
-  "١",
-  "ß",
-  "{contactfield=",
-].map((bait) => bait.repeat(Math.ceil(LONG / Buffer.byteLength(bait))));
+const TEXTS = filledWith([...BAITS, "{contactfield="], LONG);
 const LAG_MAX_SECONDS = 1;
 
 for (const path of [
@@ -214,7 +201,7 @@ for (const path of [
     const held = { names: ["gateway", "content", "contact"], seconds: LAG_MAX_SECONDS };
     await assertHoldsNothing(stack, held, path, async () => {
       for (const [index, name] of MEMBERS.entries()) {
-        const text = encoded([[name, BAITS[index % BAITS.length] as string]]);
+        const text = encoded([[name, TEXTS[index % TEXTS.length] as string]]);
         await assertWithstood({ method: "POST", path, headers: { "content-type": FORM_TYPE }, body: text });
       }
     });
