@@ -11,8 +11,11 @@ import { root } from "./tool.ts";
 /**
  * `npm run walk -- [METHOD PATH BODY]`: the files that a request passes in each process, as V8 counts calls. A file is passed when one of
  * its functions is called between the request and its answer, in each of ten requests: what a timer does now and then is not among them, what
- * a commit wakes at once is. A `#` in the body becomes a number that differs from request to request.
+ * a commit wakes at once is. A `#` in the body becomes a number that differs from request to request. Without words it is the request whose
+ * files docs/walks.md lists, and fails when one of these is not passed.
  */
+const LIST = { file: "docs/walks.md", heading: "## A contact's first name, file by file" };
+const isListed = process.argv.length === 2;
 const [method = "PATCH", path = "contacts/1/edit", body = '{"firstname":"Ada #"}'] = process.argv.slice(2);
 const REQUESTS = 10;
 /** Before the first that counts: catalogues and statements are there then. */
@@ -53,7 +56,9 @@ try {
     seen.push(new Set((await Promise.all(watched.map(filesCalled))).flat()));
   }
   const [first = new Set<string>(), ...others] = seen;
-  print([...first].filter((file) => others.every((set) => set.has(file))));
+  const passed = [...first].filter((file) => others.every((set) => set.has(file)));
+  print(passed);
+  if (isListed) await holdListAgainst(passed);
   for (const { inspector } of watched) inspector.close();
 } finally {
   await own.stop();
@@ -95,6 +100,16 @@ function print(entries: string[]): void {
   const all = new Set(pairs.map(([, path]) => path));
   const ofParts = [...Map.groupBy(all, partOf)].map(([part, own]) => `${part} ${own.length}`);
   console.log(`\n${method} ${path}: ${all.size} files (${ofParts.join(", ")})`);
+}
+
+/** Each file of the numbered list is passed. */
+async function holdListAgainst(entries: string[]): Promise<void> {
+  const [, section = ""] = (await readFile(LIST.file, "utf8")).split(`${LIST.heading}\n`);
+  const [list = ""] = section.split("\n## ");
+  const listed = [...list.matchAll(/^\d+\. `(\S+)`/gm)].map(([, path = ""]) => path);
+  const missing = listed.filter((path) => !entries.some((entry) => entry.endsWith(` ${path}`)));
+  console.log(`${listed.length} files are listed in ${LIST.file}`);
+  if (missing.length > 0) throw new Error(`not passed: ${missing.join(", ")}`);
 }
 
 /** `packages/rpc` or `gateway`. */
