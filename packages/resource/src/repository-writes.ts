@@ -4,6 +4,7 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { unexpected } from "@tidings/rpc/expected";
 import { denied, Fault } from "@tidings/rpc/fault";
+import { longWork } from "@tidings/runtime/long-work";
 import { checkLength } from "./answer-length.ts";
 import { type Decisions, decisions } from "./decide.ts";
 import { findNamed, type Visible } from "./needs.ts";
@@ -13,12 +14,15 @@ import type { Update } from "./repository-options.ts";
 import type { RepositoryParts } from "./repository-parts.ts";
 import type { Resource } from "./resource.ts";
 import { type Locked, lastOfEach, type Outcome, type Writing } from "./row-change.ts";
+import { SHARED_LOCK_WAIT_MS, sharedWrites } from "./shared-writes.ts";
 import { rowEvents, rowWriter } from "./write-rows.ts";
 
 /** Writes of several rows in one transaction, with an outcome for each in their order. */
 export interface RepositoryWrites<T> {
   create(messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]>;
   update(updates: Update<T>[], call: Call): Promise<Outcome<T>[]>;
+  /** One, with others that the same caller sends meanwhile. */
+  updateOne(update: Update<T>, call: Call): Promise<Outcome<T>[]>;
   delete(ids: number[], call: Call): Promise<Outcome<T>[]>;
 }
 
@@ -38,20 +42,7 @@ export function repositoryWrites<T extends Resource, L>(parts: RepositoryParts<T
       });
     },
 
-    async update(updates, call) {
-      const messages = updates.map(({ message }) => message);
-      const ids = updates.map(({ id }) => id);
-      const visible = await lookUp(parts, messages, call);
-      return database.transaction(call.deadlineMs, async (transaction) => {
-        const writing = await load(parts, transaction, call, { messages, visible, ids });
-        const locked = await lock(parts, transaction, ids, call);
-        const outcomes = updates.map((update) =>
-          decideUpdate({ decide, type: schema.typeName }, locked, update, writing),
-        );
-        await write(transaction, lastOfEach(outcomes));
-        return showWritten(parts, transaction, outcomes, call);
-      });
-    },
+    ...updatesOf(parts, decide, write),
 
     delete: (ids, call) =>
       database.transaction(call.deadlineMs, async (transaction) => {
@@ -65,6 +56,73 @@ export function repositoryWrites<T extends Resource, L>(parts: RepositoryParts<T
         return showWritten(parts, transaction, outcomes, call);
       }),
   };
+}
+
+type Write<T> = (transaction: Transaction, outcomes: Outcome<T>[]) => Promise<void>;
+
+function updatesOf<T extends Resource, L>(
+  parts: RepositoryParts<T, L>,
+  decide: Decisions<T, L>,
+  write: Write<T>,
+): Pick<RepositoryWrites<T>, "update" | "updateOne"> {
+  const { database, schema } = parts;
+  const updateFound = (updates: Update<T>[], visible: Visible, call: Call, isShared = false) => {
+    const messages = updates.map(({ message }) => message);
+    const ids = updates.map(({ id }) => id);
+    const work = async (transaction: Transaction) => {
+      const writing = await load(parts, transaction, call, { messages, visible, ids });
+      const locked = await lock(parts, transaction, ids, call);
+      const { pause } = longWork();
+      const outcomes: Outcome<T>[] = [];
+      for (const update of updates) {
+        const pausing = pause();
+        if (pausing) await pausing;
+        outcomes.push(decideUpdate({ decide, type: schema.typeName }, locked, update, writing));
+      }
+      await write(transaction, lastOfEach(outcomes));
+      return showWritten(parts, transaction, outcomes, call, isShared);
+    };
+    return database.transaction(call.deadlineMs, work, isShared ? { lockWaitMs: SHARED_LOCK_WAIT_MS } : {});
+  };
+
+  /** Each changes a row of its own. */
+  const share = sharedWrites(async (singles: Single<T>[], call): Promise<(Outcome<T> | undefined)[]> => {
+    const first = new Map(singles.toReversed().map((single) => [single.update.id, single]));
+    const own = singles.filter((single) => first.get(single.update.id) === single);
+    const updates = own.map(({ update }) => update);
+    const outcomes = await updateFound(updates, allVisible(own), call, own.length > 1);
+    return singles.map((single) => outcomes[own.indexOf(single)]);
+  });
+
+  return {
+    async update(updates, call) {
+      const messages = updates.map(({ message }) => message);
+      return updateFound(updates, await lookUp(parts, messages, call), call);
+    },
+
+    async updateOne(update, call) {
+      const visible = await lookUp(parts, [update.message], call);
+      const mayShare = call.expected === undefined && !update.allowMissing;
+      const outcome = mayShare ? await share({ update, visible, call }) : undefined;
+      return outcome ? [outcome] : updateFound([update], visible, call);
+    },
+  };
+}
+
+/** An update whose named entities were looked up. */
+interface Single<T extends Resource> {
+  update: Update<T>;
+  visible: Visible;
+  call: Call;
+}
+
+function allVisible(singles: { visible: Visible }[]): Visible {
+  const [only, ...others] = singles;
+  if (only && others.length === 0) return only.visible;
+  const all = new Map<string, Set<number>>();
+  for (const { visible } of singles)
+    for (const [type, ids] of visible) all.set(type, new Set([...(all.get(type) ?? []), ...ids]));
+  return all;
 }
 
 /** Waits for other services before the transaction begins, so that no database connection is held meanwhile. */
@@ -143,9 +201,11 @@ async function showWritten<T extends Resource, L>(
   transaction: Transaction,
   outcomes: Outcome<T>[],
   call: Call,
+  isShared = false,
 ): Promise<Outcome<T>[]> {
   const items = outcomes.flatMap((outcome) => ("saved" in outcome ? [outcome.saved.message] : []));
   await show(items, call, joined(database, transaction));
-  if (items.length > 1) checkLength(items);
+  // Writes that share a transaction are answered one by one.
+  if (items.length > 1 && !isShared) checkLength(items);
   return outcomes;
 }

@@ -33,7 +33,7 @@ export function repository<T extends Resource, L = undefined>(
   return {
     ...repositoryReads(parts),
     create: (message, call) => one(writes.create([message], call), call),
-    update: (update, call) => one(writes.update([update], call), call),
+    update: (update, call) => one(writes.updateOne(update, call), call),
     delete: async (id, call) => (await one(writes.delete([id], call))).item,
     batchCreate: (messages, call) => many(messages, (some) => writes.create(some, call), empty),
     batchUpdate: (updates, call) => many(updates, (some) => writes.update(some, call), empty),

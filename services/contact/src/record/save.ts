@@ -1,9 +1,6 @@
-import { mayBeCommitted } from "@tidings/database/failure";
 import type { Transaction } from "@tidings/database/transaction";
-import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { SHARED_LOCK_WAIT_MS, sharedWrites } from "@tidings/resource/shared-writes";
 import type { Call } from "@tidings/rpc/call";
-import { coalesce } from "@tidings/runtime/coalesce/coalesce";
-import { keptTraceparent } from "@tidings/runtime/telemetry";
 import { type FieldCatalogue, type FieldContext, underCatalogue } from "../field/catalogue.ts";
 import { type Batch, decide } from "./decide.ts";
 import { isOutrun } from "./identifier.ts";
@@ -32,7 +29,10 @@ export function recordSaver<M, C extends RecordChange, L>(
     readItems(context, kind, requests, current, call);
   const write = ({ catalogue, items, call }: ReadItems<M, C>, isShared: boolean) =>
     saveItems(context, { kind, catalogue, set: kind.fieldsOf(catalogue), call, isShared }, items);
-  const share = sharedWrites(write);
+  const share = sharedWrites<ReadItems<M, C>, SaveOutcome>(
+    (reads, call) => write({ ...reads[0], items: reads.flatMap(({ items }) => items), call }, true),
+    ({ catalogue }) => String(catalogue.revision),
+  );
   return {
     many: (requests, call) =>
       underCatalogue(context.catalogues, async (current) =>
@@ -56,9 +56,6 @@ function expecting<M>(requests: SaveRequest<M>[], { expected }: Call): SaveReque
 function known(outcomes: (SaveOutcome | undefined)[]): SaveOutcome[] {
   return outcomes.flatMap((outcome) => outcome ?? []);
 }
-
-/** How long a write waits for a row that somebody else has, while others that do not want that row wait with it. */
-const SHARED_LOCK_WAIT_MS = 100;
 
 /** One transaction, which is tried again where another one took an identifier meanwhile. */
 async function saveItems<M, C extends RecordChange, L>(
@@ -87,54 +84,4 @@ async function saveItems<M, C extends RecordChange, L>(
       if (!isOutrun(error) || attempt === ATTEMPTS) throw error;
     }
   }
-}
-
-/** Two, so that one may wait for the disk while the other works. */
-const AT_ONCE = 2;
-const ITEMS_MAX = 32;
-
-type Write<M, C> = (read: ReadItems<M, C>, isShared: boolean) => Promise<(SaveOutcome | undefined)[]>;
-
-/**
- * Writes single items of one caller that come at the same time in one transaction: under load a write costs a fraction of what
- * it costs alone. The answer is undefined for what has to be written alone: another item wanted the same record, or the
- * transaction failed, perhaps for one of the others.
- */
-function sharedWrites<M, C>(write: Write<M, C>): (own: ReadItems<M, C>) => Promise<SaveOutcome | undefined> {
-  const ask = coalesce((reads: ReadItems<M, C>[]) => writeShared(write, reads), {
-    atOnce: AT_ONCE,
-    itemsMax: ITEMS_MAX,
-  });
-  return async (own) => (await ask(keyOf(own), own)).get(own);
-}
-
-async function writeShared<M, C>(
-  write: Write<M, C>,
-  reads: ReadItems<M, C>[],
-): Promise<ReadonlyMap<ReadItems<M, C>, SaveOutcome | undefined>> {
-  const [first] = reads;
-  if (!first) return new Map();
-  const items = reads.flatMap((own) => own.items);
-  const deadlineMs = Math.max(...reads.map(({ call }) => call.deadlineMs));
-  try {
-    const outcomes = await write({ ...first, items, call: { ...first.call, deadlineMs } }, true);
-    return new Map(reads.map((own, index) => [own, outcomes[index]]));
-  } catch (error) {
-    if (reads.length === 1 || mayBeCommitted(error)) throw error;
-    return new Map();
-  }
-}
-
-/** The key of a batch: same actor, same rights, same revision of the fields, no trace that is recorded. */
-function keyOf<M, C>({ catalogue, call: { actor, reach } }: ReadItems<M, C>): string {
-  const rights = [Verb.VIEW, Verb.EDIT, Verb.CREATE].map(reach);
-  return [
-    catalogue.revision,
-    ...rights,
-    keptTraceparent(),
-    actor.kind,
-    actor.id,
-    actor.clientId,
-    actor.name,
-  ].join(" ");
 }
