@@ -5,21 +5,18 @@ import type { Transaction } from "@tidings/database/transaction";
 const segments = advisoryLocksById("campaign_segment_members");
 const campaigns = advisoryLocksById("campaign_members");
 
-/** Processes of the version before have one exclusive lock for all campaigns: they and we exclude each other while both run. */
-const earlierStatement = prepared(
-  "campaign_members_earlier",
-  "select pg_advisory_xact_lock_shared(hashtext('campaign members')), set_config('jit', 'off', true)",
-);
+/** Compiling the statements of these transactions to machine code takes longer than running them. */
+const withoutJit = prepared("campaign_members_jit", "select set_config('jit', 'off', true)");
 
 /** Taken by a transaction that writes members of these segments, before it writes them. */
 export function lockSegmentsToWrite(transaction: Transaction, segmentIds: number[]): void {
-  transaction.execute(earlierStatement);
+  transaction.execute(withoutJit);
   segments.exclusive(transaction, segmentIds);
 }
 
 /** Taken by a transaction that reads members of these segments, to see all that was written to them. */
 export function lockSegmentsToRead(transaction: Transaction, segmentIds: number[]): void {
-  transaction.execute(earlierStatement);
+  transaction.execute(withoutJit);
   segments.shared(transaction, segmentIds);
 }
 
