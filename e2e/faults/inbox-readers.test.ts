@@ -9,7 +9,6 @@ import { publishedOn } from "../published.ts";
 
 /** Two processes read one inbox, one at a time: the lease goes over when one dies or stands still while it reads. */
 
-/** A lease lasts 30 seconds. */
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 50 };
 const MAILS = 200;
 
@@ -22,6 +21,7 @@ test("each mail takes effect once, also when the process that reads is killed, o
   const [first, second] = [stack.process("content"), stack.process("content-2")];
   const replies = async () =>
     Number((await stack.query("select count(*) from content.send_replies"))[0]?.count);
+  /** Ends the lease of the process that reads, and has another one read at once. */
   const lookNow = () => stack.query("update content.jobs set due_at = now() where kind = 'inbox'");
   let count = 0;
   const answer = () => {
@@ -36,6 +36,7 @@ test("each mail takes effect once, also when the process that reads is killed, o
     await lookNow();
     await eventually(async () => assert.ok((await replies()) > before), PATIENCE);
     second.kill(signal);
+    await lookNow();
     first.kill("SIGCONT");
     await eventually(async () => assert.equal(await replies(), count), PATIENCE);
   }
