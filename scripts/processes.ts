@@ -65,9 +65,9 @@ export const processes: ProcessRow[] = rows.map((row) => ({
   ...row,
   callers: readersOf(addressOf(row)),
   ports: {
-    grpc: defaultPort(row, "GRPC_PORT") ?? 0,
-    ops: defaultPort(row, "OPS_PORT") ?? 0,
-    http: defaultPort(row, "PORT") ?? defaultPort(row, "WEB_PORT"),
+    grpc: defaultPort(row, "GRPC_PORT"),
+    ops: defaultPort(row, "OPS_PORT"),
+    http: httpPort(row),
   },
   httpCallers: readersOf(webAddressOf(row)),
 }));
@@ -87,9 +87,16 @@ export function readersOf(variable: string): ProcessName[] {
   return rows.filter(({ variables }) => variables.includes(variable)).map(({ name }) => name);
 }
 
-function defaultPort({ shape }: Pick<ProcessRow, "shape">, variable: string): number | undefined {
+function httpPort(row: Pick<ProcessRow, "variables" | "shape">): number | undefined {
+  const variable = ["PORT", "WEB_PORT"].find((name) => row.variables.includes(name));
+  return variable === undefined ? undefined : defaultPort(row, variable);
+}
+
+/** Throws where the process does not read the variable. */
+function defaultPort({ shape }: Pick<ProcessRow, "shape">, variable: string): number {
   const port = shape[variable];
-  return port && Number(z.parse(port, undefined));
+  if (!port) throw new Error(`No process is without ${variable}`);
+  return Number(z.parse(port, undefined));
 }
 
 function service<N extends string>(
